@@ -173,7 +173,19 @@ interface MoveStore {
   /** `expected_revision` 0 writes a new one. @throws PuenteError conflict. */
   saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
   bulkMove(id: string): Promise<BulkMove | null>;
-  bulkMoves(states: readonly BulkMove['state'][], limit: number): Promise<BulkMove[]>;
+  /** Newest first. */
+  bulkMoves(filter: BulkFilter, limit: number): Promise<BulkMove[]>;
+}
+
+/** A missing field does not filter. */
+export interface BulkFilter {
+  states: readonly BulkMove['state'][];
+  /** Ramps alone, or bulk moves alone. */
+  is_ramp?: boolean;
+  /** Those that name this merchant. */
+  merchant_id?: string;
+  /** Those that were started before the one of this id; none for an unknown one. */
+  before?: string;
 }
 
 /** Incidents and their alerts; of several processes one opens, closes, notes a line, or sends. */

@@ -53,6 +53,7 @@ export const auditActions = [
   'ramp paused',
   'ramp resumed',
   'ramp canceled',
+  'ramp expired',
   'ramp done',
   'brown-out scheduled',
   'brown-out aborted',

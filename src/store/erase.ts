@@ -8,7 +8,7 @@ import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
 import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { linkSteps } from './retention.ts';
 import { merchantLock } from './rows.ts';
-import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from './writes.ts';
+import { AWAITS_IN_BULK, HOLDING, LIVE, NAMED_IN_BULK, OVER, SUM_TABLES, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait some milliseconds behind it. */
 const STEP_ROWS = 500;
@@ -105,9 +105,6 @@ async function countOf(slices: Slices, merchant_id: string): Promise<number> {
   for await (const keys of slicesOf(slices, merchant_id)) rows += keys.length;
   return rows;
 }
-
-/** In the form of `JSON.stringify` and SQLite: parsing each item of each bulk move would delay calls. */
-const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
 
 /** Refunds through their links, because they have no index of merchants. */
 const COUNTED: Record<Exclude<keyof Holdings, 'events' | 'legacy_sales'>, string> = {

@@ -6,6 +6,7 @@ import {
   type Incident,
   LONGEST_WAIT_MS,
 } from '../proxy/records/incidents.ts';
+import type { BulkItem } from '../proxy/records/routing.ts';
 import type { Trip } from '../proxy/routing/merchant.ts';
 import {
   type Condition as Filter,
@@ -119,7 +120,10 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
     move_waiting: grouped(`SELECT merchant_id, count(*) AS count, min(proposed_at) AS since, min(id) AS sample
       FROM proposals WHERE state = 'waiting' AND expires_at > ?`),
   };
-  return async ({ in_doubt_before, paid_before, paid_since, notices_before, now }: ConditionLimits) => {
+  const ramps = reader.prepare<[number], { id: string; items: string; created_at: number }>(
+    `SELECT id, items, created_at FROM bulk_moves WHERE state = 'proposed' AND ramp IS NOT NULL AND created_at > ?`,
+  );
+  return async ({ in_doubt_before, paid_before, paid_since, notices_before, ramps_since, now }: ConditionLimits) => {
     const limits = {
       create_in_doubt: [in_doubt_before],
       paid_unacknowledged: [paid_before, paid_since],
@@ -141,6 +145,23 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
     for (const [kind, values] of Object.entries(limits) as [keyof typeof reads, number[]][]) // the keys of the object above
       for (const standing of await reads[kind].all(...values))
         found.push({ kind, subject: '', why: null, ...standing });
+    for (const { id, items, created_at: since } of await ramps.all(ramps_since))
+      found.push(rampWaiting(id, items, since));
     return found;
+  };
+}
+
+/** One ramp of many merchants is one condition, of the installation. @param items as `saveBulkMove` wrote them. */
+function rampWaiting(id: string, items: string, since: number): Condition {
+  const merchants = (JSON.parse(items) as Pick<BulkItem, 'merchant_id'>[]).map(({ merchant_id }) => merchant_id);
+  const [only = ''] = merchants.length === 1 ? merchants : [];
+  return {
+    kind: 'move_waiting',
+    merchant_id: only,
+    subject: id,
+    count: merchants.length,
+    since,
+    sample: id,
+    why: null,
   };
 }

@@ -1,5 +1,6 @@
 /** Sales on legacy, proposed moves and bulk moves. */
 
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
@@ -13,6 +14,7 @@ import {
 import {
   type Condition,
   filteredReads,
+  listOf,
   type Reader,
   type Step,
   type StoreMethods,
@@ -21,7 +23,7 @@ import {
   type Writer,
 } from './engine.ts';
 import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
-import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
+import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);
@@ -89,9 +91,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
-  const bulks = reader.prepare<[string, number], Parameters<typeof bulkOf>[0]>(
-    `SELECT ${BULK} FROM bulk_moves WHERE state IN (SELECT value FROM json_each(?)) ORDER BY sequence DESC LIMIT ?`,
-  );
+  const bulkMove = one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf);
   return {
     async saveProposal(one, audit) {
       const values = proposalValues({ ...one, move: JSON.stringify(one.move) });
@@ -114,8 +114,25 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
       throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
     },
-    bulkMove: one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf),
-    bulkMoves: async (states, limit) => (await bulks.all(JSON.stringify(states), limit)).map(bulkOf),
+    bulkMove,
+    async bulkMoves({ states, is_ramp, merchant_id, before }, limit) {
+      const conditions: Condition[] = [
+        ['state IN (SELECT value FROM json_each(?))', listOf(states)],
+        [NAMED_IN_BULK, merchant_id],
+        ['sequence < (SELECT sequence FROM bulk_moves WHERE id = ?)', before],
+      ];
+      const kind = is_ramp === undefined ? 'true' : `ramp IS ${is_ramp ? 'NOT ' : ''}NULL`;
+      const sql = (where: string) =>
+        `SELECT id FROM bulk_moves WHERE ${where} AND ${kind} ORDER BY sequence DESC LIMIT ?`;
+      const found: BulkMove[] = [];
+      for (const { id } of await run<{ id: string }>(conditions, sql, limit)) {
+        const bulk = await bulkMove(id);
+        if (bulk !== null) found.push(bulk);
+        // One of ten thousand merchants takes some 10 ms to parse: payments run between two.
+        await yieldToEventLoop();
+      }
+      return found;
+    },
   } satisfies Partial<StoreMethods>;
 }
 

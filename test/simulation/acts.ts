@@ -120,7 +120,7 @@ const REASON = 'the simulation says so';
 function ramp(world: SimulatedWorld, step: Extract<Step, { do: 'ramp' }>): void {
   const id = merchantAt(step.merchant);
   attempt(world, 'a ramp', async (ports) => {
-    const [open] = await viewRamps(ports, { merchant: id, open: 'true' });
+    const [open] = await viewRamps(ports, { merchant: id, open: 'true', limit: 1 });
     if (open === undefined) await startRamp(ports, { merchants: [id], ...RAMP, reason: REASON }, SOLE_OWNER);
     else if (step.pauses) await changeRamp(ports, open.id, 'pause', REASON, SOLE_OWNER);
     else if (open.state === 'paused') {
@@ -135,7 +135,7 @@ function ramp(world: SimulatedWorld, step: Extract<Step, { do: 'ramp' }>): void 
 /** Twice at once, as two processes on one store do: they share no mutex. */
 async function lookAtRamps(ports: Ports): Promise<void> {
   const other: Ports = { ...ports, memory: { ...ports.memory, mutex: createKeyedMutex() } };
-  for (const { id, state } of await viewRamps(ports, { open: 'true' }))
+  for (const { id, state } of await viewRamps(ports, { open: 'true', limit: 100 }))
     if (state === 'running') await Promise.all([stepRamp(ports, id), stepRamp(other, id)]);
 }
 

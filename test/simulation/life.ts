@@ -251,7 +251,7 @@ function unasked({ memory, rows }: Surroundings): Store {
     dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.links.dueLinks(...asked)),
     dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.events.dueEvents(...asked)),
     dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.notices.dueNotices(...asked)),
-    bulkMoves: (...asked) => (asked[0].length === 1 ? nothing : store.moves.bulkMoves(...asked)), // not for their loop
+    bulkMoves: (...asked) => (asked[0].is_ramp === undefined ? nothing : store.moves.bulkMoves(...asked)), // not for their loop
   });
 }
 

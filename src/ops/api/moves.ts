@@ -13,7 +13,7 @@ import {
   viewBrownouts,
   viewRefused,
 } from '../moves/brownouts.ts';
-import { abortBulk, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
+import { abortBulk, bulkAsk, bulkQuery, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
 import { moveStage, previewAsk, previewStage, rollBack, rolledBack, stageChange } from '../moves/move.ts';
 import { drainView, viewDrain } from '../moves/preview.ts';
@@ -37,6 +37,7 @@ import {
   viewRamp,
   viewRamps,
 } from '../moves/ramp.ts';
+import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
 import { reasonOrNew } from '../seen.ts';
 import { reasonAlone } from './person.ts';
@@ -175,10 +176,11 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute('viewer', 'GET /api/bulk', {
-    summary: 'Bulk moves, newest first.',
+    summary: 'Bulk moves, newest first, in pages.',
+    query: bulkQuery,
     answer: bulkMovesView,
     command: 'bulk list',
-    run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
+    run: async ({ ports }, { query }) => ({ bulk_moves: await viewBulks(ports, query) }),
   }),
   opsRoute('operator', 'POST /api/bulk', {
     summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
@@ -201,7 +203,7 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute('viewer', 'GET /api/ramps', {
-    summary: 'Ramps, newest first, with the place of each merchant and what it waits for.',
+    summary: 'Ramps, newest first, in pages, with the place of each merchant and what it waits for.',
     query: rampQuery,
     answer: rampsView,
     command: 'ramps list',
@@ -227,6 +229,12 @@ export const moveRoutes: OpsRoute[] = [
     answer: rampView,
     command: 'ramps show',
     run: ({ ports }, { path }) => viewRamp(ports, path.id ?? ''),
+  }),
+  opsRoute('viewer', 'GET /api/ramps/:id/merchants/:merchant', {
+    summary: 'What the next step of a merchant waits for, and how near each condition is.',
+    answer: rampStepView,
+    command: 'ramps show',
+    run: ({ ports }, { path }) => viewRampStep(ports, path.id ?? '', path.merchant ?? ''),
   }),
   opsRoute('approver', 'POST /api/ramps/:id/approve', {
     summary: 'Approves all steps of a ramp that another person proposed, and starts it.',

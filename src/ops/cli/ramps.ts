@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { defined } from '../fields.ts';
 import type { RampPreview, RampView } from '../moves/ramp.ts';
+import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { condition, judgementText, MOVE } from './moves.ts';
 import { listed, percent, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
@@ -11,7 +12,7 @@ export const rampFaces: Faces = {
     about: 'raise merchants in steps, each as far as its evidence allows',
     notes: `
 A merchant begins on shadow or on a canary. Each step puts a share of its units on orders; 100 is stage orders. It goes on when the
-step has lasted the time of --soak and has the sales of --min-sales on orders, few faults, a latency near that of legacy, and no
+step has lasted the time of --soak and has the paid sales of --min-sales on orders, few faults, a latency near that of legacy, and no
 open finding, and when the next move is allowed as a single one (evidence, window). Otherwise it waits, and puente ramps
 show says for what. After a safety stop the merchant goes one step back, from the first to where it began, and the whole ramp is
 paused. Where a second approver is needed, one approval is for all steps.`,
@@ -45,7 +46,11 @@ paused. Where a second approver is needed, one approval is for all steps.`,
       merchants: ({ merchants }) => merchants.map(({ merchant_id, now }) => `${merchant_id} ${now}`).join('\n'),
     }),
   }),
-  'ramps show': face<RampView>({ examples: [`puente ramps show ${MOVE}`], text: rampText }),
+  'ramps show': face<RampView | RampStepView>({
+    about: 'a ramp merchant by merchant, or what the next step of one of them waits for',
+    examples: [`puente ramps show ${MOVE}`, `puente ramps show ${MOVE} 700100200`],
+    text: (told) => ('conditions' in told ? stepText(told) : rampText(told)),
+  }),
   'ramps approve': face<RampView>({
     notes: 'The person who proposed it can not approve it. Each step is judged when its time has come.',
     examples: [`puente ramps approve ${MOVE} --reason "looked at the steps with the shop"`],
@@ -71,8 +76,9 @@ function stepsOf(text: string): number[] {
 
 function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: RampView): string {
   const soak = `${ramp.soak_ms / 60_000} minutes`;
-  const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}, each ${soak} and ${min_sales} sales at least`;
-  const next = state === 'proposed' ? `Another approver can approve it: puente ramps approve ${id} --reason …` : why;
+  const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}, each ${soak} and ${min_sales} paid sales at least`;
+  const approve = `Another approver can approve it until ${ramp.expires_at}: puente ramps approve ${id} --reason …`;
+  const next = state === 'proposed' ? approve : why;
   const rows = table(
     {
       merchant: 'merchant_id',
@@ -85,6 +91,13 @@ function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: Ramp
     merchants,
   );
   return [head, ...(next === '' ? [] : [next]), rows].join('\n');
+}
+
+function stepText({ merchant_id, step, of, now, next, since_at, conditions }: RampStepView): string {
+  const head = `merchant ${merchant_id}: ${now}, step ${step} of ${of}, since ${since_at}; next ${next ?? 'the end'}`;
+  if (conditions.length === 0) return `${head}\nIt has ended its steps.`;
+  const rows = table({ condition: 'condition', met: ({ is_met }) => (is_met ? 'yes' : 'no'), now: 'what' }, conditions);
+  return `${head}\n${rows}`;
 }
 
 function previewText(merchants: RampPreview['merchants']): string {

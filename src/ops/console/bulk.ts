@@ -6,17 +6,26 @@ import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Content, type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
 import { bulkItems } from '../moves/bulk.ts';
-import { type Fields, type Form, given, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, options, reasonField, section, table } from './parts.ts';
 
 type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
 
+/** Bulk moves on a page of the list. */
+const PER_PAGE = 20;
+
 export const bulkList: Page = {
   path: '/bulk',
   async show(visit) {
-    const { words } = visit;
+    const { words, query } = visit;
     const { t } = words;
-    const { bulk_moves } = await visit.ask('GET /api/bulk', bulkMovesView);
+    const { before } = query;
+    const asked = given({ before, limit: PER_PAGE });
+    const { bulk_moves } = await visit.ask('GET /api/bulk', bulkMovesView, { query: asked });
+    const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
+    const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
+${before === undefined ? '' : html`<a href="/bulk">${t('sales.newest')}</a>`}
+${last === undefined ? '' : html`<a href="${linkTo('/bulk', { before: last })}">${t('sales.older')}</a>`}</nav>`;
     const rows = bulk_moves.map((one) => ({
       started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
       who: one.who,
@@ -26,7 +35,7 @@ export const bulkList: Page = {
       reason: one.reason,
     }));
     const content = html`<p class="lead">${t('bulk.lead')}</p>
-${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}
+${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}${last === undefined && before === undefined ? '' : pages}
 ${section('start', t('bulk.start'), startForm(visit), t('bulk.start_lead'))}`;
     return { title: t('bulk.title'), content };
   },

@@ -32,6 +32,7 @@ import {
 import { bareLayout, layout, refusal } from './layout.ts';
 import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
 import { noticeForms, noticeList, noticePage } from './notices.ts';
+import { rampForms, rampList, rampPage } from './ramps.ts';
 import { reconcileForm, reconcilePage } from './reconcile.ts';
 import { refusedPage } from './refused.ts';
 import {
@@ -171,6 +172,8 @@ export const pages: readonly Page[] = [
   settingsPage,
   bulkList,
   bulkPage,
+  rampList,
+  rampPage,
   brownoutPage,
   reconcilePage,
   capturePage,
@@ -194,6 +197,7 @@ export const forms: readonly Form[] = [
   ...incidentForms,
   settingsForm,
   ...bulkForms,
+  ...rampForms,
   ...brownoutForms,
   reconcileForm,
   captureForm,

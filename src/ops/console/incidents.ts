@@ -54,8 +54,9 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
   };
 }
 
-/** The page of a sample: that of its merchant has the moves that wait. */
-function placeOf({ kind, merchant }: z.infer<typeof incidentView>, sample: string): string {
+/** The page of a sample: that of its merchant has the moves that wait, and a ramp is the subject of its incident. */
+function placeOf({ kind, merchant, subject }: z.infer<typeof incidentView>, sample: string): string {
+  if ((kind === 'move_waiting' || kind === 'bulk_stopped') && subject === sample) return `/ramps/${sample}`;
   if (kind === 'move_waiting' && merchant !== null) return merchantPath(merchant);
   return kind === 'bulk_stopped' ? `/bulk/${sample}` : linkTo('/trace', { id: sample });
 }

@@ -11,6 +11,7 @@ const PLACES = [
   ['/incidents', 'nav.incidents'],
   ['/decommission', 'nav.decommission'],
   ['/bulk', 'bulk.title'],
+  ['/ramps', 'ramps.all'],
   ['/brownouts', 'brownouts.title'],
   ['/reconcile', 'reconcile.title'],
   ['/captures', 'captures.title'],

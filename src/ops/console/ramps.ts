@@ -1,10 +1,15 @@
-/** The ramps of a merchant on its page: place, what it waits for, and the forms that start and steer one. */
+/** Ramps: the list, one ramp with what each step waits for, and the forms that look at, start and steer one. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
+import { verdicts } from '../../proxy/records/evidence.ts';
+import { rampsView } from '../api/moves.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
-import { type RampView, rampView } from '../moves/ramp.ts';
-import { type Fields, merchantPath, type Visit } from './kit.ts';
-import { badge, changeForm, reasonField, section } from './parts.ts';
+import { type RampView, rampPreview, rampView } from '../moves/ramp.ts';
+import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
+import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { refusal } from './layout.ts';
+import { badge, changeForm, hidden, options, reasonField, section, table } from './parts.ts';
+import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */
 const ACTS = {
@@ -16,81 +21,291 @@ const ACTS = {
 } as const satisfies Record<RampView['state'], readonly string[]>;
 
 const HOUR_MS = 3_600_000;
+/** Ramps on a page of the list. */
+const PER_PAGE = 50;
 
-/** @param ramps those of the merchant that have not ended. */
-export function ramps(visit: Visit, id: string, open: readonly RampView[]): Html {
-  const { words } = visit;
+/** With the fields of a new ramp in its address it shows what that would do, and the form that starts it. */
+export const rampList: Page = {
+  path: '/ramps',
+  async show(visit) {
+    const { words, query, ask } = visit;
+    const { t } = words;
+    const { merchant, open, before } = query;
+    const asked = given({ merchant, open: open === 'true' ? open : '', before, limit: PER_PAGE });
+    const { ramps: found } = await ask('GET /api/ramps', rampsView, { query: asked });
+    const rows = found.map((ramp) => ({
+      started: html`<a href="${rampPath(ramp.id)}">${timeOf(words, ramp.created_at)}</a>`,
+      who: ramp.who,
+      state: stateOf(visit, ramp),
+      plan: planOf(visit, ramp),
+      merchants: merchantsOf(ramp),
+      why: says(words, ramp.why, ramp.said),
+    }));
+    const last = found.length < PER_PAGE ? undefined : found.at(-1)?.id;
+    const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
+${before === undefined ? '' : html`<a href="${linkTo('/ramps', { ...query, before: '' })}">${t('sales.newest')}</a>`}
+${last === undefined ? '' : html`<a href="${linkTo('/ramps', { ...query, before: last })}">${t('sales.older')}</a>`}</nav>`;
+    const content = html`<p class="lead">${t('ramps.list_lead')}</p>
+<form class="filters" action="/ramps" method="get">
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${merchant ?? ''}"></p>
+<p class="tick"><input id="open" name="open" type="checkbox" value="true"${open === 'true' ? html` checked` : ''}><label for="open">${t('ramps.only_open')}</label></p>
+<p><button>${t('board.show')}</button></p></form>
+${table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'))}${last === undefined && before === undefined ? '' : pages}
+${section('start', t('ramps.begin'), await starting(visit), t('bulk.start_lead'))}`;
+    return { title: t('ramps.all'), content };
+  },
+};
+
+/** Its parts are refreshed while the ramp runs. `?merchant=` chooses whose conditions are shown. */
+export const rampPage: Page = {
+  path: '/ramps/:id',
+  async show(visit) {
+    const { words, path, query, ask } = visit;
+    const { t } = words;
+    const id = path.id ?? '';
+    const ramp = await ask('GET /api/ramps/:id', rampView, { path: { id } });
+    const { merchants } = ramp;
+    const merchant =
+      query.merchant ?? (merchants.find(({ state }) => state === 'waiting') ?? merchants[0])?.merchant_id;
+    // An erased merchant leaves a ramp without any.
+    const step =
+      merchant === undefined
+        ? null
+        : await ask('GET /api/ramps/:id/merchants/:merchant', rampStepView, { path: { id, merchant } });
+    const here = linkTo(rampPath(id), { merchant });
+    const again =
+      ramp.state === 'running'
+        ? html` hx-get="${here}" hx-trigger="every 10s" hx-select="#ramp" hx-swap="outerMorph"`
+        : '';
+    const rows = merchants.map((one) => ({
+      merchant: html`<a href="${linkTo(rampPath(id), { merchant: one.merchant_id })}">${one.merchant_id}</a>`,
+      state: badge(one.state === 'moved' ? 'good' : 'shadow', t(`ramps.merchant.${one.state}`)),
+      step: t('ramps.step', { step: one.step, of: ramp.steps.length }),
+      now: one.now,
+      since: timeOf(words, one.since_at),
+      why: says(words, one.why, one.said),
+    }));
+    const forms = steering(visit, ramp, `${rampPath(id)}/`);
+    const content = html`<section id="ramp"${again}><p>${stateOf(visit, ramp)} ${planOf(visit, ramp)}</p>
+<p>${says(words, ramp.why, ramp.said)}</p>${expiry(visit, ramp)}
+<p class="lead">${timeOf(words, ramp.created_at)}, ${ramp.who}: <span>${ramp.reason}</span></p>
+${step && conditionsOf(visit, step)}
+${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}</section>
+${forms.length === 0 ? '' : section('steer', t('ramps.steer'), html`${forms}`)}
+<p><a href="/ramps">${t('ramps.all')}</a></p>`;
+    return { title: t('ramps.one'), content };
+  },
+};
+
+function conditionsOf({ words }: Visit, { merchant_id, conditions, now, step, of, next }: RampStepView): Html {
   const { t } = words;
+  const rows = conditions.map(({ condition, is_met, what, said }) => ({
+    condition: t(`ramps.condition.${condition}`),
+    met: badge(is_met ? 'good' : 'warn', t(is_met ? 'ramps.met' : 'ramps.waits')),
+    what: says(words, what, said),
+  }));
+  const title = t('ramps.conditions');
+  return html`<h2>${title}: <a href="${merchantPath(merchant_id)}">${merchant_id}</a></h2>
+<p>${t('ramps.next', { now, step, of, next: next ?? t('ramps.end') })}</p>
+${table(words, 'ramp_conditions', title, rows, t('ramps.over'))}`;
+}
+
+// On the page of a merchant: its ramps that have not ended, or the form that starts one.
+
+/** @param open ramps of the merchant that have not ended. */
+export function ramps(visit: Visit, id: string, open: readonly RampView[]): Html {
+  const { t } = visit.words;
   const shown = open.length === 0 ? startForm(visit, id) : open.map((ramp) => rampOf(visit, id, ramp));
   return section('ramps', t('ramps.title'), html`${shown}`, t('ramps.lead'));
 }
 
 function rampOf(visit: Visit, merchant_id: string, ramp: RampView): Html {
   const { words } = visit;
-  const { t, number } = words;
-  const { id, state, steps, soak_ms, min_sales, who, why, said, merchants } = ramp;
+  const { t } = words;
+  const { id, steps, why, said, merchants } = ramp;
   const mine = merchants.find((one) => one.merchant_id === merchant_id);
-  const plan = t('ramps.plan', {
+  const place: Content =
+    mine === undefined
+      ? null
+      : html`<p><strong>${mine.now}</strong>, ${t('ramps.step', { step: mine.step, of: steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
+  return html`<p>${stateOf(visit, ramp)} <a href="${linkTo(rampPath(id), { merchant: merchant_id })}">${planOf(visit, ramp)}</a></p>
+<p>${says(words, why, said)}</p>${expiry(visit, ramp)}${place}${steering(visit, ramp, merchantPath(merchant_id, `/ramps/${id}/`))}`;
+}
+
+function startForm(visit: Visit, id: string): Html {
+  const { t } = visit.words;
+  const form = html`${planFields(visit, visit.sent)}${reasonField(visit, 'ramp-reason')}<button>${t('ramps.start')}</button>`;
+  return html`<details><summary>${t('ramps.begin')}</summary>${changeForm(visit, merchantPath(id, '/ramps'), form)}</details>`;
+}
+
+// Parts of both.
+
+function rampPath(id: string): string {
+  return `/ramps/${encodeURIComponent(id)}`;
+}
+
+const STATE_BADGES: Readonly<Record<RampView['state'], string>> = {
+  proposed: 'warn',
+  running: 'canary',
+  paused: 'warn',
+  done: 'good',
+  aborted: 'shadow',
+};
+
+function stateOf({ words }: Visit, { state }: RampView): Html {
+  return badge(STATE_BADGES[state], words.t(`ramps.${state}`));
+}
+
+function planOf({ words: { t, number } }: Visit, { steps, soak_ms, min_sales, who }: RampView): string {
+  return t('ramps.plan', {
     steps: steps.map((share) => `${number(share)} %`).join(', '),
     hours: number(soak_ms / HOUR_MS),
     sales: min_sales,
     name: who,
   });
-  const place: Content =
-    mine === undefined
-      ? null
-      : html`<p><strong>${mine.now}</strong>, ${t('ramps.step', { step: mine.step, of: steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
-  const forms = ACTS[state].map((act) =>
-    changeForm(
-      visit,
-      merchantPath(merchant_id, `/ramps/${id}/${act}`),
-      html`${reasonField(visit, `${act}-${id}`)}<button class="${act === 'cancel' ? 'quiet' : ''}">${t(`ramps.${act}`)}</button>`,
-    ),
-  );
-  return html`<p>${badge(state === 'paused' ? 'warn' : 'canary', t(`ramps.${state}`))} ${plan}</p>
-<p>${says(words, why, said)}</p>${place}${forms}`;
 }
 
-function startForm(visit: Visit, id: string): Html {
-  const { t } = visit.words;
+/** Merchants that a list names before it counts the rest. */
+const MOST_NAMED = 5;
+
+function merchantsOf({ merchants }: RampView): Html {
+  const named = merchants
+    .slice(0, MOST_NAMED)
+    .map(({ merchant_id, now }) => html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a> ${now}<br>`);
+  const more = merchants.length - MOST_NAMED;
+  return html`${named}${more > 0 ? `… + ${more}` : ''}`;
+}
+
+function expiry({ words }: Visit, { expires_at }: RampView): Content {
+  return expires_at === null ? null : html`<p>${words.t('ramps.expires')} ${timeOf(words, expires_at)}</p>`;
+}
+
+/** One form for each act that the state allows. @param path of the forms, up to the name of the act. */
+function steering(visit: Visit, { id, state }: RampView, path: string): Html[] {
+  return ACTS[state].map((act) =>
+    changeForm(
+      visit,
+      path + act,
+      html`${reasonField(visit, `${act}-${id}`)}<button class="${act === 'cancel' ? 'quiet' : ''}">${visit.words.t(`ramps.${act}`)}</button>`,
+    ),
+  );
+}
+
+function planFields({ words: { t } }: Visit, from: Fields): Html {
   const field = (name: string, text: string, value: string, mode: string): Html =>
-    html`<label for="ramp-${name}">${text}</label><input id="ramp-${name}" name="${name}" type="text" inputmode="${mode}" required value="${visit.sent[name] ?? value}" autocomplete="off">`;
-  const fields = html`${field('steps', t('ramps.steps'), '5, 25, 50, 100', 'text')}
+    html`<label for="ramp-${name}">${text}</label><input id="ramp-${name}" name="${name}" type="text" inputmode="${mode}" required value="${from[name] ?? value}" autocomplete="off">`;
+  return html`${field('steps', t('ramps.steps'), '5, 25, 50, 100', 'text')}
 ${field('soak_hours', t('ramps.soak_hours'), '2', 'decimal')}
 ${field('min_sales', t('ramps.min_sales'), '50', 'numeric')}`;
-  const form = html`${fields}${reasonField(visit, 'ramp-reason')}<button>${t('ramps.start')}</button>`;
-  return html`<details><summary>${t('ramps.begin')}</summary>${changeForm(visit, merchantPath(id, '/ramps'), form)}</details>`;
 }
+
+// A new ramp, of merchants by name or by conditions: first what it would do, then the form that starts it.
+
+const WHOM = ['merchants', 'from_stage', 'verdict', 'site', 'tag'] as const;
+const PLAN = ['steps', 'soak_hours', 'min_sales'] as const;
+
+async function starting(visit: Visit): Promise<Html> {
+  const { words, sent, query } = visit;
+  const { t } = words;
+  const from = sent.steps === undefined ? query : sent;
+  const any = ['', t('board.any')] as const;
+  const select = (name: string, label: string, pairs: Parameters<typeof options>[0]): Html =>
+    html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${options(pairs, from[name] ?? '')}</select></p>`;
+  const stages = (['shadow', 'canary'] as const).map((one) => [one, t(`stage.${one}`)] as const);
+  const look = html`<form class="change" action="/ramps#start" method="get"><div class="target"><p><label for="merchants">${t('ramps.whom')}</label><textarea id="merchants" name="merchants" rows="3" placeholder="700100200">${from.merchants ?? ''}</textarea></p>
+${select('from_stage', t('bulk.from_stage'), [any, ...stages])}
+${select('verdict', t('bulk.verdict'), [any, ...verdicts.map((one) => [one, t(`verdict.${one}`)] as const)])}
+<p><label for="site">${t('bulk.site')}</label><input id="site" name="site" value="${from.site ?? ''}" placeholder="MLA" maxlength="3"></p>
+<p><label for="tag">${t('bulk.tag')}</label><input id="tag" name="tag" value="${from.tag ?? ''}" maxlength="40"></p></div>
+${planFields(visit, from)}<button>${t('ramps.preview')}</button></form>`;
+  return html`${look}${from.steps === undefined ? '' : await previewed(visit, from)}`;
+}
+
+async function previewed(visit: Visit, from: Fields): Promise<Html> {
+  const { words } = visit;
+  try {
+    const { merchants } = await visit.ask('POST /api/ramps/preview', rampPreview, { body: bodyOf(from) });
+    const each = merchants.map(
+      ({ merchant_id, from: at, steps, judgement }) =>
+        html`<details><summary>${merchant_id}: ${[at, ...steps].join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
+    );
+    const kept = [...WHOM, ...PLAN].map((name) => hidden(name, from[name] ?? ''));
+    const form = changeForm(
+      visit,
+      '/ramps',
+      html`${kept}${reasonField(visit, 'ramp-reason')}<button>${words.t('ramps.start')}</button>`,
+    );
+    return html`<h3>${words.t('ramps.previewed')}</h3>${each}${form}`;
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    return refusal(words, error);
+  }
+}
+
+/** What a form says of a new ramp. @throws PuenteError bad_request for steps that are no numbers. */
+function bodyOf({ merchants = '', from_stage, verdict, site, tag, steps = '', soak_hours = '', min_sales }: Fields) {
+  const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
+  const where = given({ stage: from_stage, verdict, site, tag });
+  const body = {
+    ...(named.length === 0 ? {} : { merchants: named }),
+    ...(Object.keys(where).length === 0 ? {} : { where }),
+    steps: steps
+      .split(/[,\s]+/)
+      .filter((one) => one !== '')
+      .map(Number),
+    soak_ms: Math.round(Number(soak_hours.replace(',', '.')) * HOUR_MS),
+    min_sales: Number(min_sales),
+  };
+  if (!body.steps.every(Number.isFinite)) throw new PuenteError('bad_request', say('input.steps', {}));
+  return body;
+}
+
+// What the forms send.
 
 type Send = (visit: Visit, id: string, fields: Fields) => Promise<string>;
 
-/** The forms by their path below the merchant, and what they send. @returns the message key of the success (`done.…`). */
-export const rampForms: readonly (readonly [path: string, send: Send])[] = [
+const acts = ['approve', 'pause', 'resume', 'cancel'] as const;
+
+async function steer({ ask, path }: Visit, act: (typeof acts)[number], id: string, reason?: string): Promise<string> {
+  const { state } = await ask(`POST /api/ramps/:id/${act}`, rampView, { path: { ...path, id }, body: { reason } });
+  return `ramp_${state}`;
+}
+
+/** On the page of a merchant, by their path below it. @returns the message key of the success (`done.…`). */
+export const merchantRampForms: readonly (readonly [path: string, send: Send])[] = [
   [
     '/ramps',
-    async (visit, id, { steps = '', soak_hours = '', min_sales = '', reason }) => {
-      const body = {
-        merchants: [id],
-        steps: steps
-          .split(/[,\s]+/)
-          .filter((one) => one !== '')
-          .map(Number),
-        soak_ms: Math.round(Number(soak_hours.replace(',', '.')) * HOUR_MS),
-        min_sales: Number(min_sales),
-        reason,
-      };
-      if (!body.steps.every(Number.isFinite)) throw new PuenteError('bad_request', say('input.steps', {}));
-      return `ramp_${(await visit.ask('POST /api/ramps', rampView, { body })).state}`;
+    async ({ ask }, id, { reason, ...fields }) => {
+      const body = { ...bodyOf({ ...fields, merchants: id }), reason };
+      return `ramp_${(await ask('POST /api/ramps', rampView, { body })).state}`;
     },
   ],
-  ...(['approve', 'pause', 'resume', 'cancel'] as const).map(
+  ...acts.map(
     (act) =>
       [
         `/ramps/:ramp/${act}`,
-        async (visit: Visit, _id: string, { reason }: Fields) => {
-          const path = { id: visit.path.ramp ?? '' };
-          return `ramp_${(await visit.ask(`POST /api/ramps/:id/${act}`, rampView, { path, body: { reason } })).state}`;
-        },
+        (visit: Visit, _id: string, { reason }: Fields) => steer(visit, act, visit.path.ramp ?? '', reason),
       ] as const,
+  ),
+];
+
+export const rampForms: readonly Form[] = [
+  {
+    path: '/ramps',
+    page: rampList,
+    async send({ ask }, { reason, ...fields }) {
+      const { id, state } = await ask('POST /api/ramps', rampView, { body: { ...bodyOf(fields), reason } });
+      return `${rampPath(id)}?done=ramp_${state}`;
+    },
+  },
+  ...acts.map(
+    (act): Form => ({
+      path: `/ramps/:id/${act}`,
+      page: rampPage,
+      async send(visit, { reason }) {
+        const id = visit.path.id ?? '';
+        return `${rampPath(id)}?done=${await steer(visit, act, id, reason)}`;
+      },
+    }),
   ),
 ];

@@ -53,7 +53,9 @@ const QUIET_AFTER_MS: Readonly<Partial<Record<IncidentKind, number>>> = {
   terminal_held: HOUR_MS,
 };
 
-export type IncidentPorts = Pick<Ports, 'store' | 'clock' | 'memory'>;
+export interface IncidentPorts extends Pick<Ports, 'store' | 'clock' | 'memory'> {
+  settings: { moves: Pick<Ports['settings']['moves'], 'proposal_kept_ms'> };
+}
 
 /**
  * Opens, counts up and closes incidents. Any process may look at any time: the store opens and closes each once.
@@ -73,6 +75,7 @@ export async function lookForIncidents(
     paid_before: now - PAID_AFTER_MS,
     paid_since: now - PAID_FOR_MS,
     notices_before: now - STUCK_AFTER_MS,
+    ramps_since: now - ports.settings.moves.proposal_kept_ms,
     now,
   };
   const standing = await store.incidents.conditions(limits);
@@ -125,6 +128,8 @@ function isCondition(kind: IncidentKind): kind is Condition['kind'] {
 }
 
 function reasonOf({ kind, subject, count, since, why }: Condition): Spoken {
+  if (kind === 'move_waiting' && subject !== '')
+    return say('incident.ramp_waiting', { id: subject, count, since_at: iso(since) });
   if (kind === 'safety_stop') return say('incident.safety_stop', { kind: subject, cause: readStored(why ?? '') });
   return say(`incident.${kind}`, { count, since_at: iso(since) });
 }
@@ -157,16 +162,16 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
       const merchant_id = await merchantOf(ports, line);
       const subject = subjectOf(line, kind);
       const incident = { id: memory.ids.legacyId(clock.now()), kind, merchant_id, subject, opened_at: at, last_at: at };
-      // A ramp has no page of its own; its reason names the merchant that it waits for.
-      const sample = about === merchant_id || action === 'ramp paused' ? null : about;
+      const sample = action === 'ramp paused' ? subject : about === merchant_id ? null : about;
       await store.incidents.noteIncident({ ...incident, count: 1, sample, reason, line: sequence }, receiversOf(kind));
     }
   if (last > noted) await store.incidents.passLines(last);
 }
 
-/** Terminals are held, and kinds of mismatch found, each by itself. */
+/** Terminals are held, kinds of mismatch found, and ramps paused, each by itself. */
 function subjectOf({ action, detail }: AuditLine, kind: IncidentKind): string {
   if (kind === 'mismatch') return action.slice(MISMATCH.length);
+  if (action === 'ramp paused') return String(detail.ramp);
   return kind === 'terminal_held' && typeof detail.unit === 'string' ? detail.unit : '';
 }
 
@@ -199,7 +204,9 @@ export const incidentView = z.object({
   subject: z
     .string()
     .nullable()
-    .describe('what incidents of one kind and merchant are grouped by: a kind of work or of mismatch, a terminal'),
+    .describe(
+      'what incidents of one kind and merchant are grouped by: a kind of work or of mismatch, a terminal, a ramp',
+    ),
   state: z.enum(['open', 'closed']),
   opened_at: time,
   last_at: time.describe('when it was last counted up'),

@@ -9,16 +9,18 @@ import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
-import { DAY_MS, defined, iso, merchantId, type Shown, shown } from '../fields.ts';
+import { DAY_MS, defined, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
-import { is_new, knownMerchants, merchantOf, merchantToChange, refuseUnseen } from '../seen.ts';
+import { is_new, knownMerchants, merchantOf, merchantToChange, namedTwice, refuseUnseen } from '../seen.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget, unitsOf } from './target.ts';
 
 /** Merchants of one bulk move; its row is rewritten with every step. */
 const MOST_ITEMS = 10_000;
+/** Of ten thousand merchants each, a page of them takes some 0.2 s to read. */
+const DEFAULT_LISTED = 20;
 const MOST_LISTED = 100;
 
 const item = z.strictObject({
@@ -124,10 +126,26 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   return bulkView(saved);
 }
 
-export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
-  const all = await ports.store.moves.bulkMoves(bulkStates, MOST_LISTED);
-  const moves = all.filter(({ ramp }) => ramp === null);
-  return moves.map(bulkView).map(({ items: _items, ...view }) => view);
+export const bulkQuery = z.strictObject({
+  before: z
+    .string()
+    .min(1)
+    .max(60)
+    .exactOptional()
+    .describe('the next page: the id of the last one of the page before'),
+  limit: listLimit(DEFAULT_LISTED, MOST_LISTED).describe('at most so many'),
+});
+
+/** Newest first, without their merchants. */
+export async function viewBulks(
+  ports: Ports,
+  { limit, ...page }: z.infer<typeof bulkQuery>,
+): Promise<Omit<BulkView, 'items'>[]> {
+  const moves = await ports.store.moves.bulkMoves({ states: bulkStates, is_ramp: false, ...page }, limit);
+  return moves.map((move) => {
+    const { items: _items, ...view } = bulkView({ ...move, items: [] });
+    return { ...view, ...summaryView(move) };
+  });
 }
 
 export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
@@ -187,25 +205,28 @@ export async function selected(ports: Ports, where: z.infer<typeof selection>): 
 }
 
 function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['target']): void {
-  const seen = new Set<string>();
+  const twice = namedTwice(items.map(({ merchant_id }) => merchant_id));
+  if (twice !== undefined) throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: twice }));
   for (const { merchant_id, stage } of items) {
-    if (seen.has(merchant_id))
-      throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: merchant_id }));
-    seen.add(merchant_id);
     if (stage === undefined && (target.stage ?? null) === null)
       throw new PuenteError('bad_request', say('refusal.no_stage_for', { merchant: merchant_id }));
   }
 }
 
 export function bulkView(bulk: BulkMove): BulkView {
-  const [detail, sum] = [readStored(bulk.detail), summary(bulk)];
-  const told = { detail: detail.text, detail_said: detail.said, summary: sum.text, summary_said: sum.said };
+  const detail = readStored(bulk.detail);
+  const told = { detail: detail.text, detail_said: detail.said, ...summaryView(bulk) };
   const items = bulk.items.map((item) => {
     const { text, said } = readStored(item.detail);
     return { ...shown(item), detail: text, detail_said: said };
   });
   const { ramp: _ramp, ...move } = bulk;
   return { ...shown(move), ...told, items };
+}
+
+function summaryView(bulk: Pick<BulkMove, 'items'>): Pick<BulkView, 'summary' | 'summary_said'> {
+  const { text, said } = summary(bulk);
+  return { summary: text, summary_said: said };
 }
 
 type BulkStep =
@@ -407,8 +428,9 @@ export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
     concurrency: CONCURRENCY,
     take: async () => {
       const now = ports.clock.now();
-      const running = await ports.store.moves.bulkMoves(['running'], MOST_RUNNING);
-      return running.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
+      // A proposed one is a ramp, which ends when nobody approves it in time.
+      const open = await ports.store.moves.bulkMoves({ states: ['proposed', 'running'] }, MOST_RUNNING);
+      return open.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
     },
     key: ({ id }) => id,
     handle: async ({ id, ramp }) => {

@@ -6,18 +6,25 @@ import type { RoutedKind } from '../../proxy/routing/merchant.ts';
 import { iso, rounded } from '../fields.ts';
 import type { Route } from './target.ts';
 
-/** What one merchant of a ramp has shown since its step began. */
+/** What one merchant of a ramp has shown since its step began. A missing part has not been read. */
 export interface RampEvidence {
-  /** Sales made on orders. */
-  sales: number;
+  /** What the judgement of the next move lacks, and findings that nobody has judged or repaired. */
+  open?: readonly Spoken[];
+  /** Paid sales that were made on orders; counted up to what the plan needs. */
+  sales?: number;
+  calls?: RampCalls;
+}
+
+export interface RampCalls {
   /** Calls on orders, and those of them with a fault of Puente or upstream. */
   calls: number;
   faults: number;
-  /** 95th percentile of creates on each lane, ms; null: too few to compare. */
+  /** Creates of each lane that were answered 2xx. */
+  orders_creates: number;
+  legacy_creates: number;
+  /** 95th percentile of those, ms; null: too few to measure. */
   orders_p95_ms: number | null;
   legacy_p95_ms: number | null;
-  /** What the judgement of the next move lacks, and findings that nobody has judged or repaired. */
-  open: readonly Spoken[];
 }
 
 export interface RampFacts {
@@ -34,10 +41,12 @@ export interface RampFacts {
   stop: { kind: RoutedKind; why: Sentence } | null;
   /** Where the merchant is when somebody else has moved it; null: where the ramp left it. */
   elsewhere: string | null;
-  /** Null: not read yet. */
-  evidence: RampEvidence | null;
-  /** Percent of faults at which the safety stop trips. */
+  evidence: RampEvidence;
+  /** Percent of faults at which the safety stop trips, and the time from which a call is slow for it. */
   stop_share: number;
+  slow_ms: number;
+  /** Fewer creates of a lane are not measured. */
+  min_sample: number;
 }
 
 export type RampDecision =
@@ -45,9 +54,18 @@ export type RampDecision =
   | { do: 'hold' | 'leave'; why: Spoken }
   /** A stop that no step back answers: the whole ramp waits for a person. */
   | { do: 'pause'; why: Spoken }
-  /** The evidence is needed for a decision. */
-  | { do: 'look' }
+  /** This part of the evidence is needed for a decision. */
+  | { do: 'look'; at: keyof RampEvidence }
   | { do: 'done' };
+
+export const rampConditions = ['stop', 'time', 'findings', 'sales', 'faults', 'latency'] as const;
+
+/** One thing that a step waits for, and how near it is. */
+export interface RampCondition {
+  name: (typeof rampConditions)[number];
+  is_met: boolean;
+  what: Spoken;
+}
 
 /** A ramp goes on well below the share at which the safety stop trips: it must not be the one that trips it. */
 const OF_STOP_SHARE = 0.5;
@@ -55,34 +73,60 @@ const OF_STOP_SHARE = 0.5;
 const LATENCY_TIMES = 2;
 const LATENCY_SPARE_MS = 500;
 
-/** A stop and another person's move come first; then the cheap conditions, so that evidence is read only when due. */
+/** A stop and another person's move come first; then the conditions, the first that is not met holds the merchant. */
 export function decideRamp(facts: RampFacts): RampDecision {
-  const { plan, step, start, since, now, stop, elsewhere, evidence } = facts;
+  const { plan, step, start, stop, elsewhere } = facts;
   if (elsewhere !== null) return { do: 'leave', why: say('ramp.elsewhere', { where: elsewhere }) };
-  if (stop !== null) {
-    if (step > start) return { do: 'back', to: step - 1 };
-    return { do: 'pause', why: say('ramp.stop', { kind: stop.kind, why: stop.why }) };
+  if (stop !== null && step > start) return { do: 'back', to: step - 1 };
+  for (const one of conditionsOf(facts)) {
+    if ('look' in one) return { do: 'look', at: one.look };
+    if (!one.is_met) return { do: one.name === 'stop' ? 'pause' : 'hold', why: one.what };
   }
-  if (step >= 0 && now < since + plan.soak_ms)
-    return { do: 'hold', why: say('ramp.soaks', { until_at: iso(since + plan.soak_ms) }) };
-  if (evidence === null) return { do: 'look' };
-  const why = shortOf(facts, evidence) ?? evidence.open[0] ?? null;
-  if (why !== null) return { do: 'hold', why };
   return step === plan.steps.length - 1 ? { do: 'done' } : { do: 'advance', to: step + 1 };
 }
 
-/** What the step's own traffic lacks; null for nothing. Too little to compare is a reason to wait, too. */
-function shortOf({ plan, step, stop_share }: RampFacts, evidence: RampEvidence): Spoken | null {
-  const { sales, calls, faults, orders_p95_ms, legacy_p95_ms } = evidence;
-  // Before the first step nothing is on orders; but later steps may leave too little on legacy to measure it.
-  if (step < 0) return legacy_p95_ms === null ? say('ramp.no_latency', {}) : null;
-  if (sales < plan.min_sales) return say('ramp.few_sales', { sales, min_sales: plan.min_sales });
+/** In the order of what they cost to know: the traffic of a step is read only when all else would let it go on. */
+export function* conditionsOf(facts: RampFacts): Generator<RampCondition | { look: keyof RampEvidence }> {
+  const { plan, step, since, now, stop, evidence } = facts;
+  if (stop !== null) yield { name: 'stop', is_met: false, what: say('ramp.stop', { kind: stop.kind, why: stop.why }) };
+  if (step >= 0) {
+    const until = since + plan.soak_ms;
+    yield { name: 'time', is_met: now >= until, what: say('ramp.soaks', { until_at: iso(until) }) };
+  }
+  if (evidence.open === undefined) return yield { look: 'open' };
+  if (evidence.open.length === 0) yield { name: 'findings', is_met: true, what: say('ramp.no_findings', {}) };
+  for (const what of evidence.open) yield { name: 'findings', is_met: false, what };
+  if (step >= 0) {
+    if (evidence.sales === undefined) return yield { look: 'sales' };
+    const { sales } = evidence;
+    const { min_sales } = plan;
+    yield { name: 'sales', is_met: sales >= min_sales, what: say('ramp.few_sales', { sales, min_sales }) };
+  }
+  if (evidence.calls === undefined) return yield { look: 'calls' };
+  // Before the first step only pilots are on orders.
+  if (step >= 0) yield faultsOf(facts, evidence.calls);
+  yield latencyOf(facts, evidence.calls);
+}
+
+function faultsOf({ stop_share }: RampFacts, { calls, faults }: RampCalls): RampCondition {
   const share = stop_share * OF_STOP_SHARE;
-  if (faults > 0 && faults * 100 >= calls * share)
-    return say('ramp.faults', { faults, calls, share: rounded(share, 2) });
-  if (orders_p95_ms === null || legacy_p95_ms === null) return say('ramp.no_latency', {});
+  const is_met = faults === 0 || faults * 100 < calls * share;
+  return { name: 'faults', is_met, what: say('ramp.faults', { faults, calls, share: rounded(share, 2) }) };
+}
+
+/**
+ * Too little to compare is a reason to wait. Where all units are on orders nothing comes on legacy any more: there the
+ * measure is what the safety stop calls slow.
+ */
+function latencyOf({ step, slow_ms, min_sample }: RampFacts, calls: RampCalls): RampCondition {
+  const { orders_p95_ms, legacy_p95_ms, orders_creates: orders, legacy_creates: legacy } = calls;
+  const found = (is_met: boolean, what: Spoken): RampCondition => ({ name: 'latency', is_met, what });
+  if (step < 0 && legacy_p95_ms !== null) return found(true, say('ramp.measured', { legacy_p95_ms }));
+  if (orders_p95_ms === null) return found(false, say('ramp.no_latency', { orders, legacy, min_sample }));
+  if (legacy_p95_ms === null)
+    return found(orders_p95_ms <= slow_ms, say('ramp.slow_alone', { orders_p95_ms, most_ms: slow_ms }));
   const most_ms = legacy_p95_ms * LATENCY_TIMES + LATENCY_SPARE_MS;
-  return orders_p95_ms > most_ms ? say('ramp.slow', { orders_p95_ms, legacy_p95_ms, most_ms }) : null;
+  return found(orders_p95_ms <= most_ms, say('ramp.slow', { orders_p95_ms, legacy_p95_ms, most_ms }));
 }
 
 export type RampPlace = NonNullable<BulkItem['ramp']>;

@@ -1,53 +1,81 @@
 /** The steps of ramps: looks at the merchants of a ramp, and moves them one step up or back. */
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { encoded, say } from '../../locales/message.ts';
+import { encoded, quoted, say } from '../../locales/message.ts';
 import type { BulkItem } from '../../proxy/records/routing.ts';
-import type { Merchant, Stage } from '../../proxy/routing/merchant.ts';
+import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, type Person } from '../api/person.ts';
-import { DAY_MS, pagesOf } from '../fields.ts';
+import { defined } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import type { Finding } from '../readiness/facts.ts';
-import { merchantReadiness } from '../readiness/readiness.ts';
 import { merchantOf } from '../seen.ts';
-import type { Judgement } from './judge.ts';
+import { joined } from './bulk.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
-import { auditOf, isRamp, isWaiting, type Ramp, type RampItem, save, stopOf, targetOf } from './ramp.ts';
-import { decideRamp, type RampEvidence, routeAt } from './ramp-decision.ts';
+import {
+  auditOf,
+  expireRamp,
+  isRamp,
+  isWaiting,
+  type Ramp,
+  type RampItem,
+  save,
+  stageOf,
+  stopOf,
+  targetOf,
+} from './ramp.ts';
+import { decideRamp, type RampDecision, type RampEvidence, routeAt } from './ramp-decision.ts';
+import { readEvidence, rulesOf } from './ramp-evidence.ts';
 import { routeText, routingOf } from './target.ts';
 
-/** Calls per page of evidence; payments run between two pages. */
-const PAGE = 2_000;
 /** Between two looks at a ramp: a safety stop takes work off orders by itself, and at once. */
 const LOOK_MS = 30_000;
 
 /**
- * Looks at each merchant of a ramp, and moves those whose decision is to advance or to go back. The merchant's revision
- * decides between processes: of two that make the same step, one is refused, and takes up the other's line.
+ * Looks at each merchant of a ramp, and moves those whose decision is to advance or to go back. A person's change of the
+ * ramp waits for one merchant at most. The revisions decide between processes: of two that make the same step, one is
+ * refused, and takes up the other's line at its next look; the other merchants are looked at all the same.
  * @returns epoch ms before which another look is of no use.
  */
-export function stepRamp(ports: Ports, id: string): Promise<number> {
-  return ports.memory.mutex.run(`bulk ${id}`, async () => {
-    try {
-      const bulk = await ports.store.moves.bulkMove(id);
-      if (bulk !== null && isRamp(bulk)) await stepMerchants(ports, bulk);
-    } catch (error) {
-      // Another process or person was faster; the next look sees what it did.
-      if (!(error instanceof PuenteError && error.code === 'conflict')) throw error;
-    }
-    return ports.clock.now() + LOOK_MS;
-  });
+export async function stepRamp(ports: Ports, id: string): Promise<number> {
+  const alone = <Result>(work: () => Promise<Result>): Promise<Result> => ports.memory.mutex.run(`bulk ${id}`, work);
+  let ramp = await alone(() => runningRamp(ports, id));
+  for (const { merchant_id } of ramp?.items ?? []) {
+    if (ramp === null) break;
+    const before: Ramp = ramp;
+    ramp = await alone(() => lookAt(ports, before, merchant_id));
+  }
+  if (ramp !== null && !ramp.items.some(isWaiting)) {
+    const done: Ramp = { ...ramp, state: 'done' };
+    await alone(() => unlessChanged(() => save(ports, done, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})))));
+  }
+  return ports.clock.now() + LOOK_MS;
 }
 
-async function stepMerchants(ports: Ports, first: Ramp): Promise<void> {
-  let ramp = first;
-  for (const { merchant_id } of first.items) {
-    const item = ramp.items.find((one) => one.merchant_id === merchant_id && isWaiting(one));
-    if (ramp.state !== 'running') return;
-    if (item?.ramp !== undefined) ramp = await stepMerchant(ports, ramp, { ...item, ramp: item.ramp });
+/** As it is stored now; null unless it runs. A proposed one that nobody approved in time ends here. */
+async function runningRamp(ports: Ports, id: string): Promise<Ramp | null> {
+  const bulk = await ports.store.moves.bulkMove(id);
+  if (bulk === null || !isRamp(bulk)) return null;
+  if (bulk.state === 'proposed') await unlessChanged(() => expireRamp(ports, bulk));
+  return bulk.state === 'running' ? bulk : null;
+}
+
+/** @returns the ramp after the look, read again when it was changed meanwhile; null when it no longer runs. */
+async function lookAt(ports: Ports, ramp: Ramp, merchant_id: string): Promise<Ramp | null> {
+  const item = ramp.items.find((one) => one.merchant_id === merchant_id && isWaiting(one));
+  if (item?.ramp === undefined) return ramp;
+  const place = item.ramp;
+  const after = await unlessChanged(() => stepMerchant(ports, ramp, { ...item, ramp: place }));
+  if (after === null) return runningRamp(ports, ramp.id);
+  return after.state === 'running' ? after : null;
+}
+
+/** Null when another process or person was faster; the next look sees what it did. */
+async function unlessChanged<Result>(change: () => Promise<Result>): Promise<Result | null> {
+  try {
+    return await change();
+  } catch (error) {
+    if (error instanceof PuenteError && error.code === 'conflict') return null;
+    throw error;
   }
-  if (ramp.state !== 'running' || ramp.items.some(isWaiting)) return;
-  await save(ports, { ...ramp, state: 'done' }, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})));
 }
 
 async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<Ramp> {
@@ -64,27 +92,20 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
     { subject: merchant.id, action: 'rollback', since: ramp.created_at },
     1,
   );
+  const { step, start, since } = item.ramp;
   const facts = {
-    ...{
-      plan: ramp.ramp,
-      step: item.ramp.step,
-      start: item.ramp.start,
-      since: item.ramp.since,
-      now: ports.clock.now(),
-    },
+    ...{ plan: ramp.ramp, step, start, since, now: ports.clock.now() },
     stop: stopOf(merchant),
-    elsewhere: isAt(item.ramp.step) && rollback === undefined ? null : routeText(here),
-    stop_share: ports.settings.safety.fault_share,
+    elsewhere: isAt(step) && rollback === undefined ? null : routeText(here),
+    ...rulesOf(ports),
   };
-  let evidence: RampEvidence | null = null;
+  let evidence: RampEvidence = {};
   let decision = decideRamp({ ...facts, evidence });
-  if (decision.do === 'look') {
-    evidence = await evidenceOf(ports, ramp, item, merchant);
+  while (decision.do === 'look') {
+    evidence = { ...evidence, ...(await readEvidence(ports, ramp, item, merchant, decision.at)) };
     decision = decideRamp({ ...facts, evidence });
   }
   switch (decision.do) {
-    case 'look':
-      return ramp;
     case 'hold':
       return put(ports, ramp, item, { detail: encoded(decision.why) });
     case 'pause':
@@ -101,12 +122,37 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
       return put(ports, ramp, item, { state: 'moved', detail: '', at: facts.now });
     case 'advance':
     case 'back':
-      return taken(ports, ramp, item, await makeStep(ports, ramp, item, decision, evidence, merchant));
+      return attemptStep(ports, ramp, item, decision, evidence, merchant);
   }
 }
 
-function stageOf({ settings: rules }: Ports, { settings }: Merchant): Stage {
-  return routingOf(rules, settings).merchant.stage;
+type Move = Extract<RampDecision, { to: number }>;
+
+/** A refused step up holds the merchant; a refused step back pauses the ramp: a person must take the merchant back. */
+async function attemptStep(
+  ports: Ports,
+  ramp: Ramp,
+  item: RampItem,
+  move: Move,
+  evidence: RampEvidence,
+  merchant: Merchant,
+): Promise<Ramp> {
+  // Between this read and the move another process may pause it: a window of milliseconds.
+  const now = await ports.store.moves.bulkMove(ramp.id);
+  if (now?.revision !== ramp.revision)
+    throw new PuenteError('conflict', say('refusal.bulk_changed', { id: ramp.id, expected: ramp.revision }));
+  let made: StepMade;
+  try {
+    made = await makeStep(ports, ramp, item, move, evidence, merchant);
+  } catch (error) {
+    if (!(error instanceof PuenteError) || (error.code !== 'refused' && error.code !== 'bad_request')) throw error;
+    const why = error.said.length === 0 ? quoted(error.message) : joined(error.said, 'bulk.and');
+    if (move.do === 'advance') return put(ports, ramp, item, { detail: encoded(why) });
+    const where = routeText(routeAt(ramp.ramp.steps, move.to, item.ramp));
+    const refused = say('ramp.back_refused', { merchant: merchant.id, where, why });
+    return pause(ports, ramp, item, { detail: encoded(refused) }, refused);
+  }
+  return taken(ports, ramp, item, made);
 }
 
 interface StepMade {
@@ -124,8 +170,8 @@ async function makeStep(
   ports: Ports,
   ramp: Ramp,
   item: RampItem,
-  { do: does, to }: { do: 'advance' | 'back'; to: number },
-  evidence: RampEvidence | null,
+  { do: does, to }: Move,
+  evidence: RampEvidence,
   merchant: Merchant,
 ): Promise<StepMade> {
   const { steps, approved_by } = ramp.ramp;
@@ -135,8 +181,9 @@ async function makeStep(
   const here = stageOf(ports, merchant);
   const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp, here), person);
   refuseUnlessAllowed(judged);
-  const legacy_p95_ms = evidence?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
-  const { open: _open, ...seen } = evidence ?? { open: [] };
+  const { sales, calls } = evidence;
+  const legacy_p95_ms = calls?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
+  const seen = { ...defined({ sales }), ...calls };
   const told = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
   const stop = stopOf(merchant);
   const where = routeText(routeAt(steps, to, item.ramp));
@@ -193,72 +240,4 @@ async function put(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<Bul
   const after = changed(ramp, item, change);
   const { revision } = await ports.store.moves.saveBulkMove(after, ramp.revision, null);
   return { ...after, revision };
-}
-
-// Evidence of a step.
-
-async function evidenceOf(ports: Ports, ramp: Ramp, item: RampItem, merchant: Merchant): Promise<RampEvidence> {
-  const { merchant_id, ramp: place } = item;
-  const { steps } = ramp.ramp;
-  // Before the first step the day before it is the measure of legacy.
-  const since = place.step < 0 ? ports.clock.now() - DAY_MS : place.since;
-  const seen = await callsOf(ports, merchant_id, since);
-  const next = place.step + 1;
-  const person: Person = { name: ramp.who, role: 'operator' };
-  if (next === steps.length) {
-    const { blockers, unproven, remarks } = await merchantReadiness(ports, merchant_id);
-    return {
-      ...seen,
-      legacy_p95_ms: seen.legacy_p95_ms ?? place.legacy_p95_ms,
-      open: openOf(blockers, [...unproven, ...remarks]),
-    };
-  }
-  const { judgement, situation } = await judgeFor(
-    ports,
-    merchant,
-    targetOf(steps, next, place, stageOf(ports, merchant)),
-    person,
-  );
-  const { blockers, unproven, remarks } = situation.readiness;
-  const open = [...lacksOf(judgement), ...openOf(blockers, [...unproven, ...remarks])];
-  return { ...seen, legacy_p95_ms: seen.legacy_p95_ms ?? place.legacy_p95_ms, open };
-}
-
-/** With a gate that only advises, missing evidence does not hold a ramp, as it holds no move. */
-function lacksOf({ allowed, missing }: Judgement): RampEvidence['open'] {
-  return allowed ? [] : missing.map(sentenceOf);
-}
-
-/** Findings that hold a ramp whatever the gate: what nobody has judged, sales in doubt, sales that do not agree. */
-function openOf(blockers: readonly Finding[], others: readonly Finding[]): RampEvidence['open'] {
-  const grave = others.filter(({ code }) => code === 'in_doubt' || code.startsWith('mismatch_'));
-  return [...blockers, ...grave].map(sentenceOf);
-}
-
-function sentenceOf({ what, said: code }: Finding): RampEvidence['open'][number] {
-  return { text: what, said: code };
-}
-
-/** Sales, faults and waits of a merchant's calls since then (epoch ms); creates are compared with creates. */
-async function callsOf(ports: Ports, merchant_id: string, since: number): Promise<Omit<RampEvidence, 'open'>> {
-  const { store, tables, settings } = ports;
-  const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
-  const waits = { legacy: [] as number[], orders: [] as number[] };
-  const sums = { sales: 0, calls: 0, faults: 0 };
-  const read = (after: number, size: number) => store.exchanges.calls({ merchant_id, since }, after, size);
-  for await (const page of pagesOf(read, PAGE)) {
-    for (const { lane, operation, outcome, duration_ms } of page) {
-      const is_create = operation !== null && creates.has(operation);
-      if (is_create && outcome === 'ok') waits[lane].push(duration_ms);
-      if (lane === 'legacy') continue;
-      sums.calls++;
-      if (outcome === 'fault') sums.faults++;
-      if (is_create && outcome === 'ok') sums.sales++;
-    }
-  }
-  const p95 = (all: number[]): number | null =>
-    all.length < settings.moves.min_sample
-      ? null
-      : Math.ceil(all.toSorted((one, other) => one - other)[Math.ceil(all.length * 0.95) - 1] ?? 0);
-  return { ...sums, orders_p95_ms: p95(waits.orders), legacy_p95_ms: p95(waits.legacy) };
 }

@@ -5,9 +5,9 @@ import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
-import { isEnough, type Person, reason } from '../api/person.ts';
+import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
-import { DAY_MS, iso, merchantId, said, time } from '../fields.ts';
+import { DAY_MS, defined, iso, listLimit, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantOf, merchantToChange } from '../seen.ts';
 import { selected, selection } from './bulk.ts';
@@ -19,8 +19,11 @@ import { type MoveTarget, routeText, routingOf } from './target.ts';
 /** Each is judged anew at every look. */
 const MOST_MERCHANTS = 500;
 const MOST_STEPS = 20;
+/** They are counted at a look that lacks nothing else; more would prove nothing more. */
+const MOST_SALES = 10_000;
 /** A fortnight holds any weekly rhythm of a shop. */
 const LONGEST_SOAK_MS = 14 * DAY_MS;
+const DEFAULT_LISTED = 50;
 const MOST_LISTED = 500;
 
 /** What a ramp is about, for its preview too. */
@@ -34,7 +37,7 @@ export const rampShape = z.strictObject({
     .refine((steps) => steps.every((share, nth) => share > (steps[nth - 1] ?? 0)), encoded(say('input.steps', {})))
     .describe('percent of the units, ascending; 100 is stage orders'),
   soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
-  min_sales: z.int().min(0).max(1_000_000).describe('creates on orders answered 2xx that each step needs, paid or not'),
+  min_sales: z.int().min(0).max(MOST_SALES).describe('paid sales on orders that each step needs'),
 });
 const wantsWhom = encoded(say('input.merchants_or_where', {}));
 const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
@@ -55,6 +58,7 @@ export const rampView = z.object({
   who: z.string(),
   approved_by: z.string().nullable(),
   created_at: time,
+  expires_at: time.nullable().describe('when it ends unless somebody approves it; null when it waits for nobody'),
   merchants: z.array(
     z.object({
       merchant_id: z.string(),
@@ -85,6 +89,13 @@ export type RampPreview = z.infer<typeof rampPreview>;
 export const rampQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   open: z.enum(['true', 'false']).default('false').describe('only those that have not ended'),
+  before: z
+    .string()
+    .min(1)
+    .max(60)
+    .exactOptional()
+    .describe('the next page: the id of the last one of the page before'),
+  limit: listLimit(DEFAULT_LISTED, MOST_LISTED).describe('at most so many'),
 });
 
 /** Where each merchant would go, and the judgement of its first step. @throws PuenteError as `startRamp`. */
@@ -137,15 +148,17 @@ export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, pers
 }
 
 /** Newest first. */
-export async function viewRamps(ports: Ports, { merchant, open }: z.infer<typeof rampQuery>): Promise<RampView[]> {
-  const all = open === 'true' ? await openRamps(ports) : await rampsIn(ports, rampStates);
-  const mine =
-    merchant === undefined ? all : all.filter(({ items }) => items.some((one) => one.merchant_id === merchant));
-  return mine.map(viewOf);
+export async function viewRamps(
+  ports: Ports,
+  { merchant, open, before, limit }: z.infer<typeof rampQuery>,
+): Promise<RampView[]> {
+  const states = open === 'true' ? OPEN : rampStates;
+  const filter = defined({ states, is_ramp: true, merchant_id: merchant, before });
+  return (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp).map((ramp) => viewOf(ports, ramp));
 }
 
 export async function viewRamp(ports: Ports, id: string): Promise<RampView> {
-  return viewOf(await found(ports, id));
+  return viewOf(ports, await foundRamp(ports, id));
 }
 
 const CHANGES = {
@@ -168,7 +181,7 @@ export function changeRamp(
   person: Person,
 ): Promise<RampView> {
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
-    const ramp = await found(ports, id);
+    const ramp = await foundRamp(ports, id);
     const { from, to, action } = CHANGES[change];
     if (!from.some((state) => state === ramp.state))
       throw new PuenteError('refused', say('refusal.ramp_state', { id, state: ramp.state }));
@@ -183,12 +196,25 @@ export function changeRamp(
   });
 }
 
-async function refuseApproval(ports: Ports, ramp: BulkMove, person: Person, now: number): Promise<void> {
+async function refuseApproval(ports: Ports, ramp: Ramp, person: Person, now: number): Promise<void> {
   if (!isEnough(person.role, 'approver'))
     throw new PuenteError('forbidden', say('refusal.second_role', { name: person.name, role: person.role }));
   if (ramp.who === person.name) throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
-  if (ramp.created_at + ports.settings.moves.proposal_kept_ms > now) return;
+  if (expiresAt(ports, ramp) > now) return;
   throw new PuenteError('refused', say('refusal.ramp_state', { id: ramp.id, state: 'expired' }));
+}
+
+/** Epoch ms at which a proposed ramp ends when nobody has approved it. */
+function expiresAt({ settings }: Ports, { created_at }: BulkMove): number {
+  return created_at + settings.moves.proposal_kept_ms;
+}
+
+/** Ends a proposed ramp whose time is over: its merchants are free for another one. @throws PuenteError conflict. */
+export async function expireRamp(ports: Ports, ramp: Ramp): Promise<void> {
+  const now = ports.clock.now();
+  if (expiresAt(ports, ramp) > now) return;
+  const why = encoded(say('ramp.expired', {}));
+  await save(ports, left({ ...ramp, state: 'aborted', detail: why }, why, now), 'ramp expired', BY_ITSELF, why);
 }
 
 async function refuseStopped(ports: Ports, { items }: BulkMove): Promise<void> {
@@ -232,15 +258,21 @@ export function isRamp(bulk: BulkMove): bulk is Ramp {
   return bulk.ramp !== null;
 }
 
-async function rampsIn(ports: Ports, states: readonly BulkMove['state'][]): Promise<Ramp[]> {
-  return (await ports.store.moves.bulkMoves(states, MOST_LISTED)).filter(isRamp);
+const OPEN = ['proposed', 'running', 'paused'] as const satisfies readonly BulkMove['state'][];
+
+/** All that have not ended, however many. */
+async function openRamps({ store }: Ports): Promise<Ramp[]> {
+  const all: Ramp[] = [];
+  for (;;) {
+    const before = all.at(-1)?.id;
+    const page = await store.moves.bulkMoves(defined({ states: OPEN, is_ramp: true, before }), MOST_LISTED);
+    all.push(...page.filter(isRamp));
+    if (page.length < MOST_LISTED) return all;
+  }
 }
 
-function openRamps(ports: Ports): Promise<Ramp[]> {
-  return rampsIn(ports, ['proposed', 'running', 'paused']);
-}
-
-async function found(ports: Ports, id: string): Promise<Ramp> {
+/** @throws PuenteError not_found. */
+export async function foundRamp(ports: Ports, id: string): Promise<Ramp> {
   const bulk = await ports.store.moves.bulkMove(id);
   if (bulk !== null && isRamp(bulk)) return bulk;
   throw new PuenteError('not_found', say('refusal.no_ramp', { id: id.slice(0, 60) }));
@@ -262,7 +294,7 @@ export async function save(ports: Ports, ramp: Ramp, action: AuditAction, who: s
   const saved = await ports.store.moves.saveBulkMove(ramp, ramp.revision, auditOf(ports, ramp, action, who, why));
   ports.log.info(action, { action: ramp.id, count: ramp.items.length });
   ports.memory.wakeups.bulk_moves.wake();
-  return viewOf({ ...saved, ramp: ramp.ramp });
+  return viewOf(ports, { ...saved, ramp: ramp.ramp });
 }
 
 /** Under the merchant's id when it is the only one, so that its page shows the line. */
@@ -274,11 +306,13 @@ export function auditOf(ports: Ports, ramp: Ramp, action: AuditAction, who: stri
   return { at: ports.clock.now(), who, action, subject, reason: why, detail };
 }
 
-function viewOf({ id, state, detail, ramp, reason: because, who, created_at, items }: Ramp): RampView {
+function viewOf(ports: Ports, one: Ramp): RampView {
+  const { id, state, detail, ramp, reason: because, who, created_at, items } = one;
   const { steps } = ramp;
   return {
     ...{ id, state: state === 'stopped' ? 'aborted' : state, ...whyOf(detail), ...ramp },
     ...{ reason: because, who, created_at: iso(created_at) },
+    expires_at: state === 'proposed' ? iso(expiresAt(ports, one)) : null,
     merchants: items.flatMap(({ merchant_id, state: at, detail: why, ramp: place }) => {
       if (place === undefined) return [];
       const shown = at === 'waiting' || at === 'moved' ? at : 'skipped';
@@ -293,6 +327,11 @@ export function targetOf(steps: readonly number[], step: number, place: RampPlac
   const { stage, share } = routeAt(steps, step, place);
   if (stage !== 'canary') return { stage, override: false };
   return { stage, share, override: false, ...(here === 'orders' ? { units_in: [...place.from.units_in] } : {}) };
+}
+
+/** The stage that an operator has set, whatever a safety stop does. */
+export function stageOf({ settings: rules }: Ports, { settings }: Merchant): Stage {
+  return routingOf(rules, settings).merchant.stage;
 }
 
 /** A safety stop in force, of any kind. */

@@ -148,7 +148,7 @@ const MOST_READ = 500;
 
 /** Merchants that a ramp or a bulk move still has to move: two owners of one stage would undo one another. */
 async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
-  const open = await store.moves.bulkMoves(['proposed', 'running', 'paused'], MOST_READ);
+  const open = await store.moves.bulkMoves({ states: ['proposed', 'running', 'paused'] }, MOST_READ);
   return new Map(
     open.flatMap(({ id, ramp, items }) =>
       items

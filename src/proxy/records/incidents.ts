@@ -27,7 +27,7 @@ export interface Incident {
   kind: IncidentKind;
   /** '' for the whole installation. */
   merchant_id: string;
-  /** Groups a merchant's incidents of one kind: a kind of work, a kind of mismatch, a terminal; '' where nothing divides them. */
+  /** Groups a merchant's incidents of one kind: a kind of work or of mismatch, a terminal, a ramp; '' where nothing divides them. */
   subject: string;
   /** Epoch ms, as the others. */
   opened_at: number;
@@ -66,6 +66,8 @@ export interface ConditionLimits {
   paid_before: number;
   paid_since: number;
   notices_before: number;
+  /** A proposed ramp that is older has expired. */
+  ramps_since: number;
   now: number;
 }
 

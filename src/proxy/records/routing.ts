@@ -92,7 +92,7 @@ export interface RampPlan {
   /** Percent of the units, ascending; 100 is stage `orders`. */
   steps: number[];
   soak_ms: number;
-  /** Sales on orders that each step needs. */
+  /** Paid sales on orders that each step needs. */
   min_sales: number;
   approved_by: string | null;
 }

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.locator('#ramp-reason').fill('week 1');
     await ramp.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('status').getByText('The ramp runs.').waitFor();
-    await ramp.getByText('5 %, 25 %, 50 %, 100 %, each 2 h and 50 sales at least, by ben').waitFor();
+    await ramp.getByText('5 %, 25 %, 50 %, 100 %, each 2 h and 50 paid sales at least, by ben').waitFor();
     await ramp.getByText('step 0 of 4', { exact: false }).waitFor();
     expect(await seriousFindings()).toEqual([]);
     for (const [button, said] of [

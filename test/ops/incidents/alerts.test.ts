@@ -60,7 +60,8 @@ function start(
   more: Record<string, AlertReceiver> = {},
 ): Alerting {
   const clock = { now: () => now, sleep: async () => undefined };
-  const ports = { store, clock, log, count() {}, memory: createProcessMemory({ now: clock.now }) };
+  const settings = { moves: { proposal_kept_ms: 3 * DAY_MS } };
+  const ports = { settings, store, clock, log, count() {}, memory: createProcessMemory({ now: clock.now }) };
   const ops = { url: new Secret(receiver.url), secret: new Secret(SECRET), kinds };
   const other = { ...ops, url: new Secret(`${receiver.url}/other`), kinds: ['mismatch'] as const };
   const alerting = startAlerting(ports, { receivers: { ops, other, ...more }, language: 'en' }, policy, 'Puente');
@@ -167,8 +168,9 @@ describe('an incident', () => {
         who: 'puente',
         subject: 'ORD1',
       });
-    for (const action of ['mismatch amount', 'mismatch amount', 'mismatch state', 'settle', 'stage', 'ramp paused'])
+    for (const action of ['mismatch amount', 'mismatch amount', 'mismatch state', 'settle', 'stage'])
       await line(action);
+    for (const ramp of ['first', 'second', 'second']) await line('ramp paused', { ramp });
     await line('mismatch stale', { repaired: true });
     const alerting = start();
     await alerting.look();
@@ -181,12 +183,14 @@ describe('an incident', () => {
         closed_at !== null,
       ]);
     expect((await listed()).toSorted()).toEqual([
-      ['bulk_stopped', '', 1, false],
+      ['bulk_stopped', 'first', 1, false],
+      ['bulk_stopped', 'second', 2, false],
       ['mismatch', 'amount', 2, false],
       ['mismatch', 'state', 1, false],
       ['settlement', '', 1, false],
     ]);
-    expect(await store.incidents.incidents({ kind: 'bulk_stopped' }, 1)).toMatchObject([{ sample: null }]);
+    const paused = await store.incidents.incidents({ kind: 'bulk_stopped' }, 9);
+    expect(paused.every(({ sample, subject }) => sample === subject)).toBe(true);
     now += 61 * MINUTE_MS;
     await alerting.look();
     expect((await listed()).filter(([, , , is_closed]) => is_closed)).toEqual([['settlement', '', 1, true]]);

@@ -17,8 +17,12 @@ import {
   OTHER_MERCHANT,
   opened,
 } from './harness.ts';
+import { newBulk } from './moves.ts';
 
-const LIMITS = { in_doubt_before: NOON, paid_before: NOON, paid_since: NOON - 9, notices_before: NOON, now: NOON };
+const LIMITS = {
+  ...{ in_doubt_before: NOON, paid_before: NOON, paid_since: NOON - 9, notices_before: NOON },
+  ...{ ramps_since: NOON - 1, now: NOON },
+};
 
 function newIncident(change: Partial<NewIncident> = {}): NewIncident {
   const id = randomUUID();
@@ -178,6 +182,15 @@ export function incidentTests({ store }: Harness): void {
     const open = { state: 'waiting', decided_by: null, decided_at: null } as const;
     await store.moves.saveProposal({ ...proposal, ...open, expires_at: NOON + 1 }, null);
     await store.moves.saveProposal({ ...proposal, ...open, id: 'expired', expires_at: NOON }, null);
+    const ramp = { steps: [100], soak_ms: 60_000, min_sales: 3, approved_by: null };
+    const [first] = newBulk('').items;
+    for (const [id, change] of [
+      ['ramp', {}],
+      ['one', { items: first === undefined ? [] : [first] }],
+      ['expired', { created_at: NOON - 1 }],
+      ['approved', { state: 'running' }],
+    ] as const)
+      await store.moves.saveBulkMove(newBulk(id, { ramp, state: 'proposed', ...change }), 0, null);
     const standing = { merchant_id: MERCHANT, subject: '', count: 1, since: NOON, sample: null, why: null };
     expect(await store.incidents.conditions(LIMITS)).toEqual([
       { ...standing, kind: 'safety_stop', subject: 'qr', sample: 'exchange', why: 'Nine of fifty.' },
@@ -185,6 +198,8 @@ export function incidentTests({ store }: Harness): void {
       { ...standing, kind: 'paid_unacknowledged', sample: unknown },
       { ...standing, kind: 'notices_stuck' },
       { ...standing, kind: 'move_waiting', sample: 'move' },
+      { ...standing, kind: 'move_waiting', merchant_id: '', subject: 'ramp', count: 2, sample: 'ramp' },
+      { ...standing, kind: 'move_waiting', subject: 'one', sample: 'one' },
     ]);
   });
 

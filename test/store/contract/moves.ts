@@ -167,10 +167,30 @@ function itKeepsBulkMoves(harness: Harness): void {
       await store.moves.saveBulkMove(newBulk(id, { state }), 0, null);
     }
     const listed = async (states: BulkMove['state'][], limit = 9) =>
-      (await store.moves.bulkMoves(states, limit)).map(({ id }) => id);
+      (await store.moves.bulkMoves({ states }, limit)).map(({ id }) => id);
     expect(await listed(['running'])).toEqual(['four', 'one']);
     expect(await listed(['running', 'stopped'], 2)).toEqual(['four', 'two']);
     expect(await listed([])).toEqual([]);
+  });
+
+  it('filters ramps, bulk moves and merchants before it counts to the limit, and goes on before an id', async () => {
+    const ramp = { steps: [5, 100], soak_ms: 60_000, min_sales: 3, approved_by: null };
+    const items = [{ merchant_id: MERCHANT, state: 'waiting' as const, detail: '', at: null }];
+    for (const [id, change] of [
+      ['bulk', {}],
+      ['old', { ramp, items }],
+      ['ramp', { ramp }],
+      ['new', { items }],
+    ] as const)
+      await store.moves.saveBulkMove(newBulk(id, change), 0, null);
+    const listed = async (filter: object, limit = 1) =>
+      (await store.moves.bulkMoves({ states: ['running'], ...filter }, limit)).map(({ id }) => id);
+    expect(await listed({ is_ramp: true })).toEqual(['ramp']);
+    expect(await listed({ is_ramp: true, before: 'ramp' })).toEqual(['old']);
+    expect(await listed({ is_ramp: false, before: 'new' })).toEqual(['bulk']);
+    expect(await listed({ merchant_id: OTHER_MERCHANT }, 9)).toEqual(['ramp', 'bulk']);
+    expect(await listed({ is_ramp: true, merchant_id: MERCHANT, before: 'ramp' })).toEqual(['old']);
+    expect(await listed({ before: 'nobody' })).toEqual([]);
   });
 }
 

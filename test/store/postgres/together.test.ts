@@ -77,7 +77,8 @@ describe('stores of several processes', () => {
     const clock = { now: () => NOON, sleep: async () => undefined };
     const policy = { allow_private: true, allow_http: true, ports: [], own_hosts: [] };
     const processes = stores.map((store) => {
-      const ports = { store, clock, log, count() {}, memory: createProcessMemory(clock) };
+      const settings = { moves: { proposal_kept_ms: MINUTE_MS } };
+      const ports = { settings, store, clock, log, count() {}, memory: createProcessMemory(clock) };
       return startAlerting(ports, { receivers: { ops }, language: 'en' }, policy, 'Puente');
     });
     const change = { created_at: NOON - 2 * MINUTE_MS };
