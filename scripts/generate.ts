@@ -49,6 +49,7 @@ function describedProgram(): ReturnType<typeof puenteProgram> {
     migrateStore: elsewhere,
     loadInstaller: elsewhere,
     examineOffline: elsewhere,
+    checkFidelity: elsewhere,
   });
 }
 

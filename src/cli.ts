@@ -48,6 +48,10 @@ const program = puenteProgram({
     const { examineOffline } = await import('./app/installation.ts');
     return examineOffline(process.env, process.cwd());
   },
+  checkFidelity: async (options, tell) => {
+    const { checkFidelity } = await import('./app/fidelity.ts');
+    return checkFidelity(process.cwd(), options, tell);
+  },
 });
 
 // The reader of the output may close it early, as `| head` does.

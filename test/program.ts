@@ -13,6 +13,7 @@ export function programHere(): Command {
     migrateStore: elsewhere,
     loadInstaller: elsewhere,
     examineOffline: elsewhere,
+    checkFidelity: elsewhere,
   });
 }
 

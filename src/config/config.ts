@@ -302,8 +302,8 @@ function withSecretOf(entry: unknown, at: string, secret: string, cwd: string, r
   return { ...rest, [secret]: readSecret(resolve(cwd, String(path)), `${at}.${file}`, refusals) };
 }
 
-/** The text, or null with a further sentence in `refusals`. */
-function readSecret(path: string, setting: string, refusals: string[]): string | null {
+/** The text, or null with a further sentence in `refusals`. @param setting what names the file. */
+export function readSecret(path: string, setting: string, refusals: string[]): string | null {
   try {
     const { mode } = statSync(path);
     if ((mode & READ_BY_OTHERS) !== 0) {

@@ -4,6 +4,7 @@ import { addAssessCommand, addReplayCommand } from './assess.ts';
 import { addCompletionCommand } from './completion.ts';
 import { doctorFaces, type ExamineOffline } from './doctor.ts';
 import { evidenceFaces, readinessFaces, registerFaces } from './evidence.ts';
+import { addFidelityCommand, type CheckFidelity } from './fidelity.ts';
 import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces } from './files.ts';
 import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
 import { addInitCommand } from './init.ts';
@@ -27,6 +28,7 @@ interface ProgramParts {
   migrateStore: MigrateStore;
   loadInstaller: LoadInstaller;
   examineOffline: ExamineOffline;
+  checkFidelity: CheckFidelity;
 }
 
 export function puenteProgram(parts: ProgramParts): Command {
@@ -50,6 +52,8 @@ export function puenteProgram(parts: ProgramParts): Command {
   addServeCommand(program, parts.serve);
   addSandboxCommand(program, parts.sandbox);
   group('First steps', doctorFaces(parts.examineOffline));
+  program.commandsGroup('First steps:');
+  addFidelityCommand(program, parts.checkFidelity);
   addCompletionCommand(program);
   group('Merchants and their moves', fleetFaces, merchantFaces, importFaces, readinessFaces, stageFaces, moveFaces);
   group('Merchants and their moves', rampFaces, bulkFaces, planFaces, brownoutFaces, safetyFaces);

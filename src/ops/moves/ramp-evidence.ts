@@ -84,7 +84,8 @@ interface Found {
 /** Findings that hold a ramp whatever the gate: what nobody has judged, sales in doubt, sales that do not agree. */
 function gravesOf({ blockers, unproven, remarks }: Found): NonNullable<RampEvidence['open']> {
   const grave = [...unproven, ...remarks].filter(({ code }) => code === 'in_doubt' || code.startsWith('mismatch_'));
-  return [...blockers, ...grave].map(sentenceOf);
+  // Sales that are open on legacy are about switching legacy off: a ramp ends before that.
+  return [...blockers.filter(({ code }) => code !== 'legacy_open'), ...grave].map(sentenceOf);
 }
 
 function sentenceOf({ what, said: code }: Finding): NonNullable<RampEvidence['open']>[number] {

@@ -15,6 +15,7 @@ const LOCAL = [
   'migrate-store',
   'check',
   'explain',
+  'fidelity',
   'init',
   'assess',
   'replay',

@@ -1,0 +1,192 @@
+/** `puente fidelity`: nothing drifts against a sandbox of the same profile, and against the field exactly what differs there. */
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkFidelity } from '../../src/app/fidelity.ts';
+import { listAssumptions, type Profile, profileSettings } from '../../src/sandbox/assumptions.ts';
+import { facts, notProbed } from '../../src/sandbox/fidelity/expected.ts';
+import { chapters } from '../../src/sandbox/fidelity/probes.ts';
+import { type FidelityOrder, type FidelityReport, runFidelity } from '../../src/sandbox/fidelity/run.ts';
+import { openForAll } from '../open.ts';
+import { puente } from '../run-cli.ts';
+import { type Folder, newFolder } from '../store/sqlite/kit.ts';
+import { ARGENTINA, type Kit, tokenOf, URUGUAY } from './kit.ts';
+import { openQrKit, TILL } from './qr-kit.ts';
+
+/** The person at the terminal is slow: the test moves the clock when the probe is not to come first. */
+const STEP_MS = 600_000;
+const QUARTER_MS = 93 * 24 * 3_600_000;
+const settings = { simulated_step_ms: STEP_MS };
+const kits = {
+  specification: openForAll(() => openQrKit(settings, 'specification')),
+  field: openForAll(() => openQrKit(settings, 'field')),
+};
+const order = (kit: Kit, change: Partial<FidelityOrder> = {}): FidelityOrder => ({
+  ...{ against: kit.sandbox.url, token: tokenOf(ARGENTINA), profile: 'specification' },
+  ...{ terminal: null, till: null, old_order: null, live: false },
+  ...change,
+});
+
+/** Runs all probes, with a clock that moves where the vendor's simulator or the end of a lifetime is waited for. */
+async function run(kit: Kit, change: Partial<FidelityOrder>): Promise<FidelityReport> {
+  const { world } = kit.sandbox;
+  let chapter = '';
+  const mover = setInterval(() => {
+    const all = [...world.orders.values()];
+    const isAtTerminal = all.some(({ status }) => status === 'at_terminal');
+    const isRefunding = all.some(({ refunds }) => refunds.some(({ status }) => status === 'processing'));
+    const isEnding = all.some(({ status, expiration_time }) => status === 'created' && expiration_time === 'PT30S');
+    if (chapter === 'a cancel at the terminal') world.clock.advance(1_000);
+    else if (isAtTerminal || isRefunding) world.clock.advance(STEP_MS);
+    else if (isEnding) world.clock.advance(30_000);
+  }, 50);
+  try {
+    return await runFidelity(order(kit, change), (news) => {
+      chapter = news.split(',')[0] ?? '';
+    });
+  } finally {
+    clearInterval(mover);
+  }
+}
+
+async function oldOrder(kit: Kit): Promise<string> {
+  const id = await kit.order();
+  await kit.call('POST', `/v1/orders/${id}/cancel`, { key: 'old' });
+  kit.sandbox.world.clock.advance(QUARTER_MS);
+  return id;
+}
+
+const named = (report: FidelityReport, result: string): string[] =>
+  report.lines.filter((line) => line.result === result).map(({ name }) => name);
+
+describe.each([
+  ['specification', 'specification'],
+  ['field', 'field'],
+  ['field', 'specification'],
+] as const)('against a sandbox of the profile %s, with the assumptions of %s', (there, profile) => {
+  let report: FidelityReport;
+  beforeAll(async () => {
+    const kit = kits[there];
+    report = await run(kit, { profile, till: TILL, old_order: await oldOrder(kit) });
+  }, 120_000);
+
+  it('drifts exactly where the profiles differ', () => {
+    const drift = report.lines.filter(({ result }) => result === 'drift');
+    const differing = there === profile ? {} : profileSettings.field;
+    const expected = Object.entries(differing).filter(([name]) => notProbed[name] === undefined);
+    expect(Object.fromEntries(drift.map(({ name, seen }) => [name, seen]))).toEqual(
+      Object.fromEntries(expected.map(([name, value]) => [name, String(value)])),
+    );
+    expect(drift).toHaveLength(there === profile ? 0 : 14);
+  });
+
+  it('runs every probe but those of another country, and gives the reason of all that are not run', () => {
+    const not_run = report.lines.filter(({ result }) => result === 'not_run');
+    expect(not_run.map(({ name }) => name).filter((name) => notProbed[name] === undefined)).toEqual(['qr_in_mexico']);
+    expect(not_run.every(({ why }) => (why ?? '').length > 10)).toBe(true);
+    expect(report.lines).toHaveLength(Object.keys(facts).length + kits[there].sandbox.assumptions);
+  });
+
+  it('leaves no order open, and stays within its bounds', () => {
+    const open = [...kits[there].sandbox.world.orders.values()].filter(({ status }) =>
+      ['created', 'at_terminal', 'processed'].includes(status),
+    );
+    expect([open, report.left_open]).toEqual([[], []]);
+    expect(report.calls).toBeLessThan(200);
+  });
+});
+
+it('has a probe or a reason for each assumption, and not both', () => {
+  const assumed = listAssumptions(kits.specification.sandbox.world.settings).map(({ name }) => name);
+  const shown = chapters.flatMap(({ shows }) => shows);
+  expect([...shown, ...Object.keys(notProbed)].toSorted()).toEqual([...assumed, ...Object.keys(facts)].toSorted());
+});
+
+it('leaves alone what nobody named: without a virtual terminal and a point of sale it only reads', async () => {
+  const kit = kits.field;
+  const before = kit.sandbox.world.orders.size;
+  const report = await runFidelity(order(kit, { token: tokenOf(URUGUAY) }), () => undefined);
+  expect([named(report, 'drift'), kit.sandbox.world.orders.size]).toEqual([
+    ['order_id_letters', 'missing_token'],
+    before,
+  ]);
+});
+
+describe('an account that is not for tests', () => {
+  let server: Server;
+  let asked: string[] = [];
+  const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+  const live = (change: Partial<FidelityOrder> = {}) =>
+    runFidelity({ ...order(kits.field), against: url(), ...change }, () => undefined);
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      const is_me = request.url === '/users/me';
+      response.writeHead(is_me ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(is_me ? { id: 700100200, site_id: 'MLA', tags: ['normal'] } : { errors: [] }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => void server.close());
+
+  it('is refused after one call, unless --live is said; then nothing is made that nobody named', async () => {
+    await expect(live()).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('--live') });
+    expect(asked).toEqual(['GET /users/me']);
+    asked = [];
+    const report = await live({ live: true });
+    expect(asked.filter((line) => !line.startsWith('GET '))).toEqual([]);
+    const reasons = new Set(report.lines.filter(({ result }) => result === 'not_run').map(({ why }) => why));
+    expect([...reasons].join('\n')).toContain('it needs a person with a card at the terminal');
+  });
+
+  it('is one by its token that begins with TEST-', async () =>
+    expect(await live({ token: 'TEST-4004001' })).toMatchObject({ merchant_id: '700100200' }));
+});
+
+describe('the command', () => {
+  const folder: Folder = newFolder();
+  const file = (name: string, text: string, mode = 0o600): string => {
+    writeFileSync(folder.file(name), text);
+    chmodSync(folder.file(name), mode);
+    return folder.file(name);
+  };
+  const fidelity = (kit: Kit, token_file: string, ...more: string[]) =>
+    puente(['fidelity', '--against', kit.sandbox.url, '--token-file', token_file, ...more]);
+  const token = tokenOf(URUGUAY);
+  afterAll(() => folder.remove());
+
+  it.each<[Profile, number]>([
+    ['specification', 0],
+    ['field', 1],
+  ])('against %s exits with %i, and never prints the token', async (there, code) => {
+    const ran = await fidelity(kits[there], file('seller.token', `${token}\n`));
+    expect(ran.code, ran.err).toBe(code);
+    expect(ran.out).toContain(`${code === 0 ? 0 : 2} drifted`);
+    if (code === 1) expect(ran.out).toMatch(/missing_token +│ unauthorized +│ gateway/);
+    expect(ran.out + ran.err).not.toContain(token);
+  });
+
+  it('prints JSON', async () => {
+    const { out } = await fidelity(kits.field, file('seller.token', token), '--profile', 'field', '--json');
+    const report = JSON.parse(out) as FidelityReport; // as the command prints it
+    expect(report).toMatchObject({ site: 'MLU', profile: 'field', sums: { drift: 0 } });
+  });
+
+  it('refuses a token file that every user may read, a missing one, one of two lines, and a wrong token', async () => {
+    const open = await fidelity(kits.field, file('open.token', token, 0o644));
+    expect([open.code, open.err]).toEqual([1, expect.stringContaining('chmod 600')]);
+    const none = await fidelity(kits.field, folder.file('none.token'));
+    expect([none.code, none.err]).toEqual([1, expect.stringContaining("can't be read")]);
+    const two = await fidelity(kits.field, file('two.token', `${token}\n${token}\n`));
+    expect([two.code, two.err]).toEqual([1, expect.stringContaining('one access token and nothing else')]);
+    const wrong = await fidelity(kits.field, file('wrong.token', 'APP_USR-1-010100-0-1'));
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('Upstream refuses the token (401)')]);
+    for (const { out, err } of [open, none, two]) expect(out + err).not.toContain(token);
+  });
+
+  it('refuses a URL that is none', async () => {
+    const options = { against: 'api', tokenFile: file('seller.token', token), profile: 'field' };
+    await expect(checkFidelity('/', options, () => undefined)).rejects.toMatchObject({ code: 'bad_request' });
+  });
+});
