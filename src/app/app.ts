@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
 import { assumptionsOf } from '../config/describe.ts';
+import { healthApp } from '../ops/api/health.ts';
 import { type OpsApp, opsApp, refuseOpsHead } from '../ops/api/server.ts';
 import { type Alerting, startAlerting } from '../ops/incidents/alerts.ts';
 import type { Ports } from '../ops/ports.ts';
@@ -78,11 +79,12 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
   const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, work.sender, alerting, () => state.ready);
-  const opsDoor = await listenForOps(config, ops.app, metrics);
+  const probed = healthApp({ ready: () => state.ready, admission, store: ports.store });
+  const { listening, ...urls } = await openOpsDoors(config, ops.app, probed, metrics);
   return {
     public_url,
     own_url: publicDoor.own_url,
-    ops_url: doorUrl('http', config.ops.host, opsDoor.port),
+    ...urls,
     ops_token,
     ops_token_made,
     sandbox,
@@ -91,7 +93,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     loadRest: ops.load,
     async close() {
       state.ready = false;
-      await closeDoors(publicDoor, opsDoor, config.shutdown, worker);
+      await closeDoors(publicDoor, listening, config.shutdown, worker);
       passthrough.close();
       admission.stop();
       await Promise.all([work.stop(), alerting.stop()]);
@@ -118,21 +120,22 @@ function urlNotSet(public_url: string): string {
 const WORKER_FAREWELL_MS = 1_000;
 
 /**
- * Closes the ops door last: its `/readyz` answers a load balancer 503 while calls end (`test/faults/README.md` F53).
- * A worker closes its own first, because the other workers keep answering for the host.
+ * Closes the ops and the health door last: `/readyz` answers a load balancer 503 while calls end (`test/faults/README.md`
+ * F53). A worker closes its own first, because the other workers keep answering for the host.
  */
 async function closeDoors(
   publicDoor: Listening,
-  opsDoor: Listening,
+  probedDoors: readonly Listening[],
   { farewell_ms, grace_ms }: Config['shutdown'],
   worker: WorkerSide | null,
 ): Promise<void> {
-  if (worker !== null) await opsDoor.close(grace_ms);
+  const closeProbed = (within_ms: number) => Promise.all(probedDoors.map((door) => door.close(within_ms)));
+  if (worker !== null) await closeProbed(grace_ms);
   const told_ms = worker?.isReplaced() === true ? 0 : farewell_ms;
   await publicDoor.farewell(told_ms, worker === null ? 0 : WORKER_FAREWELL_MS);
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
-  await opsDoor.close(Math.max(0, end - performance.now()));
+  await closeProbed(Math.max(0, end - performance.now()));
 }
 
 /** Sends the sandbox's events to the public door; after its reset or restore, closes links to orders that it lost. */
@@ -159,7 +162,7 @@ function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address));
 }
 
-/** Limits of the ops door, which serves a few people on one network. */
+/** Limits of the ops door, which serves a few people on one network, and of the one for probes. */
 const opsLimits = {
   headers_timeout_ms: 10_000,
   request_timeout_ms: 30_000,
@@ -204,13 +207,32 @@ function opsAppOf(
   });
 }
 
-function listenForOps(config: Config, app: OpsApp['app'], metrics: Metrics): Promise<Listening> {
+/** The ops door, and the one for probes if `health.port` is set. */
+async function openOpsDoors(
+  { ops, health: { host, port } }: Config,
+  app: OpsApp['app'],
+  probed: OpsApp['app'],
+  metrics: Metrics,
+): Promise<{ listening: Listening[]; ops_url: string; health_url: string | null }> {
+  const door = await listenForOps('ops', ops, app, metrics);
+  const ops_url = doorUrl('http', ops.host, door.port);
+  if (port === null) return { listening: [door], ops_url, health_url: null };
+  const health = await listenForOps('health', { host, port }, probed, metrics);
+  return { listening: [door, health], ops_url, health_url: doorUrl('http', host, health.port) };
+}
+
+function listenForOps(
+  door: 'ops' | 'health',
+  { host, port }: { host: string; port: number },
+  app: OpsApp['app'],
+  metrics: Metrics,
+): Promise<Listening> {
   return listen(app, {
     ...opsLimits,
-    name: 'ops.port',
-    host: config.ops.host,
-    port: config.ops.port,
+    name: `${door}.port`,
+    host,
+    port,
     refuse: (_request, response) => refuseOpsHead(response),
-    dropped: () => metrics.count('dropped_connections', 'ops'),
+    dropped: () => metrics.count('dropped_connections', door),
   });
 }

@@ -42,14 +42,14 @@ export async function superviseWorkers(
   return isClean ? 0 : 1;
 }
 
-function refuseAlone({ postgres, upstream, public: door, ops, data_dir }: Config): void {
+function refuseAlone({ postgres, upstream, public: door, ops, health, data_dir }: Config): void {
   const why =
     postgres.url === null
       ? `the file in ${data_dir} belongs to one process; set PUENTE_POSTGRES_URL, or leave workers at 1`
       : upstream === 'sandbox'
         ? 'the sandbox lives in one process; name an upstream, or leave workers at 1'
-        : door.port === 0 || ops.port === 0
-          ? 'workers share a door by its number; give public.port and ops.port one'
+        : door.port === 0 || ops.port === 0 || health.port === 0
+          ? 'workers share a door by its number; give public.port and ops.port one, and health.port if it is set'
           : null;
   if (why !== null) throw new PuenteError('bad_setting', `workers: ${why}`);
 }

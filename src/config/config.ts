@@ -97,7 +97,12 @@ function withAbsolutePaths(config: Settings, cwd: string): Settings {
     data_dir: resolve(cwd, config.data_dir),
     backup: { ...config.backup, directory: absolute(config.backup.directory) },
     secret_key_file: absolute(config.secret_key_file),
-    ops: { ...config.ops, token_file: absolute(config.ops.token_file) },
+    ops: {
+      ...config.ops,
+      token_file: absolute(config.ops.token_file),
+      tokens_file: absolute(config.ops.tokens_file),
+    },
+    alerts: { ...config.alerts, receivers_file: absolute(config.alerts.receivers_file) },
     postgres: { ...config.postgres, url_file: absolute(config.postgres.url_file) },
     webhook: { ...config.webhook, secret_file: absolute(config.webhook.secret_file) },
     public: { ...config.public, tls: { certificate_file: absolute(certificate_file), key_file: absolute(key_file) } },
@@ -114,9 +119,7 @@ export const FILE_VARIABLE = 'PUENTE_CONFIG';
 /** Variables of the commands (README, Commands): no settings, but a shell that has them may start Puente too. */
 const COMMAND_VARIABLES: readonly string[] = [
   'PUENTE_OPS_URL',
-  'PUENTE_NOTICE_URL',
-  'PUENTE_NOTICE_SECRET',
-  'PUENTE_CREDENTIAL',
+  ...['PUENTE_NOTICE_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'].flatMap((name) => [name, `${name}_FILE`]),
 ];
 const PREFIX = 'PUENTE_';
 
@@ -242,14 +245,18 @@ function codeOf(error: unknown): string {
 const SECRETS: readonly (readonly [secret: string, file: string])[] = [
   ['secret_key', 'secret_key_file'],
   ['ops.token', 'ops.token_file'],
+  ['ops.tokens', 'ops.tokens_file'],
   ['postgres.url', 'postgres.url_file'],
   ['webhook.secret', 'webhook.secret_file'],
+  ['alerts.receivers', 'alerts.receivers_file'],
 ];
 /** Settings of named entries, and what of an entry a `…_file` may hold. */
 const NAMED_SECRETS: readonly (readonly [setting: string, secrets: readonly string[]])[] = [
   ['ops.tokens', ['token']],
   ['alerts.receivers', ['url', 'secret']],
 ];
+/** Those that a file holds as a section of names. */
+const SECTIONS: readonly string[] = NAMED_SECRETS.map(([setting]) => setting);
 /** Read permission for all users. The owner's group may read: container platforms mount secrets for a group. */
 const READ_BY_OTHERS = 0o004;
 
@@ -276,10 +283,11 @@ export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): La
     const path = values.get(file)?.value;
     if (typeof path !== 'string' || path === '') continue; // the schema refuses other values
     const source = `the file ${resolve(cwd, path)} (${file})`;
-    filled.set(name, { value: readSecret(resolve(cwd, path), file, found), source });
+    const text = readSecret(resolve(cwd, path), file, found);
+    filled.set(name, { value: SECTIONS.includes(name) ? sectionOf(text) : text, source });
   }
   for (const [setting, secrets] of NAMED_SECRETS) {
-    const named = values.get(setting);
+    const named = filled.get(setting);
     if (named === undefined || !isRecord(named.value)) continue; // the schema refuses other values
     const entries = Object.entries(named.value).map(([name, entry]) => {
       const whole = secrets.reduce(
@@ -291,6 +299,13 @@ export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): La
     filled.set(setting, { ...named, value: Object.fromEntries(entries) });
   }
   return { values: filled, refusals: found };
+}
+
+/** A file that can't be read has its sentence already. A text that is no YAML is refused as no section of names. */
+function sectionOf(text: string | null): unknown {
+  if (text === null) return {};
+  const document = parseDocument(text, { prettyErrors: false });
+  return document.errors.length > 0 ? text : document.toJS();
 }
 
 /** An entry before the schema checks it; its `…_file` becomes the secret. */

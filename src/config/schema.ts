@@ -85,7 +85,9 @@ export const settings = z.strictObject({
     token: orNull(secret(SHORTEST_TOKEN)),
     token_file: secretFile(),
     tokens: people(SHORTEST_TOKEN),
+    tokens_file: secretFile(),
   }),
+  health: z.strictObject({ host: host(), port: orNull(listeningPort()) }),
   sandbox: z.strictObject({
     host: host(),
     port: listeningPort(),
@@ -216,6 +218,7 @@ export const settings = z.strictObject({
   }),
   alerts: z.strictObject({
     receivers: alertReceivers(SHORTEST_TOKEN),
+    receivers_file: secretFile(),
     language: choice(languages),
     allow_private: flag(),
   }),

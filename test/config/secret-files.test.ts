@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { settingsInForce } from '../../src/config/describe.ts';
+import { describeSettings, isSecret, settingsInForce } from '../../src/config/describe.ts';
 import { PuenteError } from '../../src/error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));
@@ -48,12 +48,14 @@ describe('a file of a secret is refused', () => {
     'PUENTE_OPS_TOKEN_FILE',
     'PUENTE_POSTGRES_URL_FILE',
     'PUENTE_WEBHOOK_SECRET_FILE',
+    'PUENTE_OPS_TOKENS_FILE',
+    'PUENTE_ALERTS_RECEIVERS_FILE',
   ])('%s that every user may read, that is not there, that is a directory, or that holds nothing', (variable) => {
     const open = file(DATABASE, 0o644);
     expect(refusal({ [variable]: open })).toContain(
       `${join(directory, open)}, which every user of this machine may read; run \`chmod 600 ${join(directory, open)}\``,
     );
-    expect(refusal({ [variable]: 'nowhere' })).toMatch(/nowhere, which can't be read; name a file that exists/);
+    expect(refusal({ [variable]: 'nowhere' })).toMatch(/^.*nowhere, which can't be read; name a file that exists.*$/);
     expect(refusal({ [variable]: 'folder' })).toMatch(/folder, which (can't be read|every user)/);
     expect(refusal({ [variable]: file('\n') })).toMatch(/from the file .* is a value that is not shown; allowed is/);
   });
@@ -63,10 +65,34 @@ describe('a file of a secret is refused', () => {
     ['ops.token', `ops:\n  token: ${TOKEN}\n  token_file: FILE\n`],
     ['postgres.url', `postgres:\n  url: ${DATABASE}\n  url_file: FILE\n`],
     ['webhook.secret', `webhook:\n  secret: ${WEBHOOK}\n  secret_file: FILE\n`],
+    ['ops.tokens', `ops:\n  tokens: { ana: { role: viewer, token: ${TOKEN} } }\n  tokens_file: FILE\n`],
+    ['alerts.receivers', 'alerts:\n  receivers: { ops: { url: "https://ops.example" } }\n  receivers_file: FILE\n'],
   ])('%s in both forms at one place', (name, yaml) => {
-    expect(refusal({}, yaml.replace('FILE', file(DATABASE)))).toBe(
+    const holds = name.endsWith('s') ? '{}' : DATABASE;
+    expect(refusal({}, yaml.replace('FILE', file(holds)))).toBe(
       `${name} and ${name}_file are both set; keep one of them.`,
     );
+  });
+
+  it('of a variable, beside the variable itself', () => {
+    for (const [variable, text] of [
+      ['PUENTE_SECRET_KEY', KEY],
+      ['PUENTE_OPS_TOKEN', TOKEN],
+      ['PUENTE_POSTGRES_URL', DATABASE],
+      ['PUENTE_WEBHOOK_SECRET', WEBHOOK],
+      ['PUENTE_OPS_TOKENS', `{"ana":{"role":"viewer","token":"${TOKEN}"}}`],
+      ['PUENTE_ALERTS_RECEIVERS', '{"ops":{"url":"https://hooks.slack.com/hush"}}'],
+    ] as const)
+      expect(refusal({ [variable]: text, [`${variable}_FILE`]: file(text) }), variable).toMatch(
+        /^[\w.]+ and [\w.]+_file are both set; keep one of them\.$/,
+      );
+  });
+
+  it('of people or receivers, that is no section of names', () => {
+    for (const text of ['hush', '- hush', 'ana: [', '{"ana":{"role":"hush"}}'])
+      expect(refusal({ PUENTE_OPS_TOKENS_FILE: file(text) }), text).toMatch(
+        /^ops\.tokens from the file .* \(ops\.tokens_file\) is a value that is not shown; allowed is names of letters/,
+      );
   });
 
   it('of a person, with the name of the person', () => {
@@ -107,6 +133,25 @@ describe('a file of a secret', () => {
     const yaml = `ops:\n  tokens:\n    ana: { role: viewer, token_file: ${file(`${TOKEN}\n`)} }\n    ben: { role: operator, token: ${OTHER} }\n`;
     const { ana, ben } = load({}, yaml).ops.tokens;
     expect([ana?.token.reveal(), ben?.token.reveal()]).toEqual([TOKEN, OTHER]);
+  });
+
+  it('holds all people, or all receivers, as YAML or JSON', () => {
+    const people = file(
+      `ana:\n  role: viewer\n  token_file: ${file(TOKEN)}\nben: { role: operator, token: ${OTHER} }\n`,
+    );
+    const { ana, ben } = load({ PUENTE_OPS_TOKENS_FILE: people }).ops.tokens;
+    expect([ana?.token.reveal(), ben?.token.reveal(), ben?.role]).toEqual([TOKEN, OTHER, 'operator']);
+    const receivers = file('{"slack":{"url":"https://hooks.slack.com/services/hush"}}\n');
+    const config = load({ PUENTE_ALERTS_RECEIVERS_FILE: receivers });
+    expect(config.alerts.receivers.slack?.url.reveal()).toBe('https://hooks.slack.com/services/hush');
+    expect(JSON.stringify([config, settingsInForce(config)])).not.toContain('hush');
+  });
+
+  it('is there for each secret that a variable can hold', () => {
+    const settings = describeSettings();
+    const secrets = settings.filter(({ path }) => isSecret(path)).map(({ variable }) => `${variable}_FILE`);
+    expect(secrets.length).toBeGreaterThan(5);
+    expect(settings.map(({ variable }) => variable)).toEqual(expect.arrayContaining(secrets));
   });
 
   it('holds URL and secret of a receiver of alerts; neither is ever shown', () => {

@@ -4,9 +4,9 @@ import express, { type Express } from 'express';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type LoadedLate, loadedLate } from '../../proxy/http/loaded-late.ts';
-import { version } from '../../version.ts';
 import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './access.ts';
 import { tellError } from './errors.ts';
+import { healthRouter } from './health.ts';
 import type { OpsDoor } from './parts.ts';
 
 /** Refuses an ambiguous request head, in the shape of every refusal of this listener. */
@@ -30,15 +30,7 @@ export function opsApp(door: OpsDoor): OpsApp {
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(doorGuard(door.hosts));
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok', version }));
-  app.get('/readyz', (_request, response) => {
-    const ready = door.ready() && ports.store.healthy();
-    response.status(ready ? 200 : 503).json({
-      status: ready ? 'ready' : 'not ready',
-      shedding: door.admission.level(),
-      disk: ports.store.upkeep.room().level,
-    });
-  });
+  app.use(healthRouter({ ready: door.ready, admission: door.admission, store: ports.store }));
   app.get('/metrics', async (_request, response) => {
     const { type, text } = await door.metrics.render(ports.store, door.admission);
     response.type(type).send(text);

@@ -29,6 +29,7 @@ const ALWAYS: readonly string[] = ['done', 'failed', 'usage'];
 export const OPS_VARIABLES: readonly Meaning[] = [
   ['PUENTE_OPS_URL', 'where the ops door is; --ops wins'],
   ['PUENTE_OPS_TOKEN', 'your bearer token, which is needed; what you may do follows from its role'],
+  ['PUENTE_OPS_TOKEN_FILE', 'a file that holds that token instead'],
 ];
 /** Of commands that start Puente or read its settings. */
 export const SETTINGS_VARIABLES: readonly Meaning[] = [

@@ -7,6 +7,7 @@ import { routedKinds } from '../../proxy/routing/merchant.ts';
 import { defined } from '../fields.ts';
 import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
+import { secretOf } from './environment.ts';
 import { type Columns, exitCodes, listed, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, face, type Given } from './rows.ts';
 
@@ -31,7 +32,7 @@ export const merchantFaces: Faces = {
     about: 'change settings; `default` goes back to the default',
     notes: `
 What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists; so is a URL
-with a key in it: --notify - reads PUENTE_NOTICE_URL.`,
+with a key in it: --notify - reads PUENTE_NOTICE_URL. Each variable with _FILE behind its name gives a file that holds it.`,
     examples: [
       'puente merchants set 700100200 --name "Café Sur" --tags centro wave-1 --reason "as people call it"',
       'puente merchants set 700100200 --notify https://shop.example/notices --reason "its receiver"',
@@ -157,8 +158,8 @@ async function deprecationOf(given: Given): Promise<Fields | null | undefined> {
 }
 
 function fromEnvironment(name: string): string {
-  const value = process.env[name];
-  if (value === undefined || value === '')
+  const value = secretOf(name);
+  if (value === null)
     throw new PuenteError('bad_request', `Set ${name} to the secret; it is not taken from the command line.`);
   return value;
 }

@@ -1,6 +1,7 @@
 /** Calls the ops door of a running Puente; every refusal becomes one sentence that contains the repair. */
 import type { Dispatcher } from 'undici';
 import { PuenteError } from '../../error.ts';
+import { secretOf } from './environment.ts';
 
 /** The defaults of `ops.host` and `ops.port` in `config/default.yaml`. */
 export const USUAL_OPS_URL = 'http://127.0.0.1:8081';
@@ -57,8 +58,8 @@ async function send(
   timeout_ms: number,
 ): Promise<Dispatcher.ResponseData> {
   const url = ops.replace(/\/$/, '');
-  const token = process.env.PUENTE_OPS_TOKEN;
-  if (token === undefined || token === '') {
+  const token = secretOf('PUENTE_OPS_TOKEN');
+  if (token === null) {
     const message = 'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.';
     throw new PuenteError('unauthorized', message);
   }

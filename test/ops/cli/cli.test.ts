@@ -11,6 +11,7 @@ import {
   DEVICE,
   eventually,
   INTENT,
+  MEXICO,
   OPS_TOKEN,
   POINT,
   startBench,
@@ -37,6 +38,18 @@ describe('wrong usage', () => {
     {
       argv: ['merchants', 'list'],
       says: 'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start',
+      exits: 1,
+    },
+    {
+      argv: ['merchants', 'list'],
+      env: { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_TOKEN_FILE: 'token' },
+      says: 'PUENTE_OPS_TOKEN and PUENTE_OPS_TOKEN_FILE are both set; keep one of them.',
+      exits: 1,
+    },
+    {
+      argv: ['merchants', 'list'],
+      env: { PUENTE_OPS_TOKEN_FILE: 'nowhere' },
+      says: "PUENTE_OPS_TOKEN_FILE is nowhere, which can't be read; name a file that exists",
       exits: 1,
     },
     {
@@ -193,6 +206,20 @@ describe('merchants and stage, on a running Puente', () => {
   const bench = openForAll(() => startBench());
   beforeAll(async () => {
     env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
+  });
+
+  it('reads token and secrets from files that variables name', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'puente-files-'));
+    const [token, secret] = ['token', 'secret'].map((name) => join(folder, name));
+    writeFileSync(token ?? '', `${OPS_TOKEN}\n`);
+    writeFileSync(secret ?? '', 'hush-notice-secret\n');
+    const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN_FILE: token ?? '' };
+    const set = ['merchants', 'set', MEXICO, '--new', '--notice-secret', '--reason', 'a test', '--json'];
+    const { code, out, err } = await puente(set, { env: { ...env, PUENTE_NOTICE_SECRET_FILE: secret ?? '' } });
+    rmSync(folder, { recursive: true, force: true });
+    expect([code, err]).toEqual([0, '']);
+    expect(out).not.toContain('hush');
+    expect(JSON.parse(out)).toMatchObject({ id: MEXICO });
   });
 
   it('tells a revision conflict with the repair', async () => {
