@@ -1,11 +1,26 @@
 /** Writes what `puente init` collected: a configuration with comments, and each secret in its own file. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { FILE_VARIABLE, loadConfig } from '../config/config.ts';
 import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/describe.ts';
 import { PuenteError } from '../error.ts';
-import type { InitOrder, InitOutcome, Installer } from '../ops/cli/init-questions.ts';
+import { isEnough } from '../ops/api/person.ts';
+import type { InitOrder, InitOutcome, Installer, ServiceUser } from '../ops/cli/init-questions.ts';
+import { quoted } from '../ops/cli/output.ts';
+import { faultOfDirectory, makeDirectory } from '../store/directory.ts';
+import { closedTo, serviceUser, tryHere, tryServer } from './init-here.ts';
 import { readTls } from './public.ts';
 
 const CONFIG_NAME = 'puente.yaml';
@@ -26,6 +41,10 @@ export const installer: Installer = {
   check: complaintAbout,
   isSecret,
   checkPair,
+  tryHere,
+  tryServer,
+  serviceUser,
+  refuseUnwritable,
   refuseOverwriting,
   write: writeInstallation,
 };
@@ -39,6 +58,12 @@ function checkPair(certificate_file: string, key_file: string): string | null {
     if (error instanceof PuenteError) return error.message;
     throw error;
   }
+}
+
+/** @throws PuenteError refused when the folder can't be made or written. */
+function refuseUnwritable(into: string): void {
+  const why = faultOfDirectory(resolve(into));
+  if (why !== null) throw unwritable(resolve(into), why);
 }
 
 /** @throws PuenteError refused when a configuration exists and `force` is not set. */
@@ -70,7 +95,7 @@ function writeInstallation(order: InitOrder): InitOutcome {
   const isWritten = new Set(written.map(({ path }) => path));
   const proved = (path: string): string => (isWritten.has(path) ? beside(path) : path);
   const drawn = (placed: (path: string) => string): string =>
-    renderDraft(draftOf(order, into, secrets.settings(placed)), head(config), OFFERED);
+    renderDraft(draftOf(order, secrets.settings(placed)), head(config), OFFERED);
   const partial = [...isWritten, config].map(beside);
   const made = missingFolders(join(into, SECRETS_NAME));
   try {
@@ -85,15 +110,95 @@ function writeInstallation(order: InitOrder): InitOutcome {
   } catch (error) {
     for (const path of partial.filter((one) => existsSync(one))) rmSync(path);
     removeEmpty(made);
-    throw error instanceof PuenteError ? error : unwritable(into, error);
+    throw error instanceof PuenteError ? error : unwritable(into, codeOf(error), error);
   }
+  const opened = openFor(order, { config, folders: [into, join(into, SECRETS_NAME)], made, files: secrets.files });
   return {
     config,
     secrets: written.map(({ path, about }) => ({ path, about })),
     kept,
     token_file: secrets.token_file,
-    missing: missing(order, secrets),
+    speaker: speakerOf(order),
+    missing: [...missing(order, secrets), ...opened.closed],
+    commands: opened.commands,
   };
+}
+
+/** Whose token the next commands take: of those with a role that reads, the one who may do most. */
+function speakerOf({ people, settings }: InitOrder): InitOutcome['speaker'] {
+  if (people.length === 0 || isGiven(settings, 'ops.token_file')) return { name: null, role: 'approver' };
+  const [most] = people
+    .filter(({ role }) => isEnough(role, 'viewer'))
+    .toSorted((one, other) => rank(other) - rank(one));
+  return most ?? null;
+}
+
+function rank({ role }: InitOrder['people'][number]): number {
+  return (['viewer', 'operator', 'approver'] as const).filter((needed) => isEnough(role, needed)).length;
+}
+
+// The service's user: the files stay their owner's, and the group of that user may read them.
+
+/** @param made folders of this run. */
+interface Places {
+  config: string;
+  folders: readonly string[];
+  made: readonly string[];
+  files: readonly SecretFile[];
+}
+
+/** Opens what was written for the service's user, or says by which commands root does it, and what stays closed to it. */
+function openFor(order: InitOrder, { config, folders, made, files }: Places): { closed: string[]; commands: string[] } {
+  const nothing = { closed: [], commands: [] };
+  const user = order.user === null ? null : (serviceUser(order.user) ?? strangerOf(order.user));
+  if (user === null || user.uid === process.getuid?.()) return nothing;
+  const data_dir = dataDirOf(order);
+  const paths = [config, ...files.map(({ path }) => path)].filter((path) => existsSync(path));
+  if (process.getuid?.() !== 0 || user.uid < 0) {
+    const all = (names: readonly string[]): string => names.map(quoted).join(' ');
+    return {
+      closed: [],
+      commands: [
+        `chgrp ${user.group} ${all([...folders, ...paths])}`,
+        `chmod 0750 ${all(folders)} && chmod 0640 ${all(paths)}`,
+        `install -d -m 0700 -o ${user.name} -g ${user.group} ${quoted(data_dir)}`,
+      ],
+    };
+  }
+  for (const path of paths) give(path, user, 0o640);
+  for (const folder of folders) if (folder.endsWith(SECRETS_NAME) || made.includes(folder)) give(folder, user, 0o750);
+  if (!existsSync(data_dir)) {
+    makeDirectory(data_dir);
+    chownSync(data_dir, user.uid, user.gid);
+  }
+  const named = Object.entries(order.settings).filter(([name, file]) => name.endsWith('_file') && file !== '');
+  const unread = closedTo(user, 'read', [...paths, ...named.map(([, file]) => resolve(file))]);
+  const unwritten = closedTo(user, 'write', [data_dir]);
+  return {
+    commands: [],
+    closed: [
+      ...unread.map(
+        (path) =>
+          `${user.name} can't read ${path}: run \`chgrp ${user.group} ${path} && chmod 0640 ${path}\`, and let it enter the folders above.`,
+      ),
+      ...unwritten.map((path) => `${user.name} can't write to ${path}: run \`chown -R ${user.name}: ${path}\`.`),
+    ],
+  };
+}
+
+function give(path: string, { gid }: ServiceUser, mode: number): void {
+  chownSync(path, 0, gid);
+  chmodSync(path, mode);
+}
+
+/** A user of another machine, whose numbers are not known here; its group mostly has its name. */
+function strangerOf(name: string): ServiceUser {
+  return { name, uid: -1, gid: -1, group: name };
+}
+
+function dataDirOf({ settings, into }: InitOrder): string {
+  const named = settings.data_dir ?? '';
+  return named === '' ? join(resolve(into), 'data') : resolve(named);
 }
 
 function refuseGivenTwice(files: readonly SecretFile[], force: boolean): void {
@@ -111,9 +216,9 @@ function refuseNoFile(path: string): void {
   );
 }
 
-function draftOf(order: InitOrder, into: string, secrets: readonly (readonly [string, unknown])[]): Draft {
+function draftOf(order: InitOrder, secrets: readonly (readonly [string, unknown])[]): Draft {
   return new Map<string, unknown>([
-    ['data_dir', join(into, 'data')],
+    ['data_dir', dataDirOf(order)],
     ...Object.entries(order.settings).map(([path, text]): [string, unknown] => [
       path,
       yamlValueOf(path, anywhere(path, text)),
@@ -132,13 +237,12 @@ function head(config: string): string[] {
     'This installation of Puente, as `puente init` wrote it. It is yours to change.',
     `Start with it:  PUENTE_CONFIG=${config} npm start`,
     'What it does not name is as in config/default.yaml; variables PUENTE_… win over it. config/README.md lists all settings.',
-    'Secrets are in files of their own, which only the user that runs Puente may read.',
+    'Secrets are in files of their own, for the user that runs Puente and root alone.',
   ];
 }
 
-function missing({ settings }: InitOrder, { has_webhook_secret }: InstallationSecrets): string[] {
-  const events =
-    "The webhook secret: point the application's `order` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (chmod 600). Until then events only lead to reads.";
+function missing({ settings, user }: InitOrder, { has_webhook_secret }: InstallationSecrets): string[] {
+  const events = `The webhook secret: point the application's \`order\` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (${user === null ? 'chmod 600' : `mode 0640, for ${user} to read`}). Until then events only lead to reads.`;
   const door =
     'TLS: this door has none, so a proxy in front of Puente must have it; or set public.tls.certificate_file and public.tls.key_file.';
   const notices =
@@ -164,10 +268,13 @@ function writePrivate(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
 }
 
-function unwritable(into: string, error: unknown): PuenteError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-  return new PuenteError('refused', `${into} can't be written (${code}); name a folder of yours with --into.`, {
-    cause: error,
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+function unwritable(into: string, why: string, cause?: unknown): PuenteError {
+  return new PuenteError('refused', `${into} can't be written (${why}); name a folder of yours with --into.`, {
+    cause,
   });
 }
 
@@ -186,7 +293,7 @@ interface InstallationSecrets {
   files: SecretFile[];
   /** The settings that name these files. @param placed maps the final path of a file to its path now. */
   settings(placed: (path: string) => string): (readonly [setting: string, value: unknown])[];
-  /** The token file of the sole owner, or of the first person. */
+  /** The token file of the sole owner, or of the person who may do most. */
   token_file: string;
   has_webhook_secret: boolean;
 }
@@ -195,7 +302,8 @@ function isGiven(settings: InitOrder['settings'], name: string): boolean {
   return (settings[name] ?? '') !== '';
 }
 
-function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder, folder: string): InstallationSecrets {
+function secretsOf(order: InitOrder, folder: string): InstallationSecrets {
+  const { people, settings, webhook_secret, postgres_url } = order;
   const file = (setting: string, name: string, about: string, text: string | null = null): SecretFile[] =>
     isGiven(settings, setting) ? [] : [{ setting, path: join(folder, name), about, text }];
   const tokens = people.map(({ name, role }) => ({
@@ -219,6 +327,8 @@ function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder
   ];
   const isKey = ({ setting }: SecretFile): boolean => setting === 'secret_key_file';
   const owner = settings['ops.token_file'] ?? '';
+  const first = people.find(({ name }) => name === speakerOf(order)?.name) ?? people[0];
+  const spoken = first === undefined ? undefined : tokens.find(({ name }) => name === first.name);
   return {
     files: [...named.filter(isKey), ...tokens, ...named.filter((one) => !isKey(one))],
     settings(placed) {
@@ -226,7 +336,7 @@ function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder
       const roles = tokens.map(({ name, role, path }) => [name, { role, token_file: placed(path) }]);
       return roles.length === 0 ? files : [...files, ['ops.tokens', Object.fromEntries(roles)]];
     },
-    token_file: tokens[0]?.path ?? (owner === '' ? join(folder, 'ops-token') : resolve(owner)),
+    token_file: spoken?.path ?? (owner === '' ? join(folder, 'ops-token') : resolve(owner)),
     has_webhook_secret:
       isGiven(settings, 'webhook.secret_file') || named.some(({ setting }) => setting === 'webhook.secret_file'),
   };

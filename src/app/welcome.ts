@@ -1,6 +1,7 @@
 /** The text of a start: URLs of the listeners, where the ops token is set, and next steps. */
 import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
+import { isEnough } from '../ops/api/person.ts';
 import type { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
@@ -11,6 +12,8 @@ export interface Started {
   /** The address at which it listens. */
   own_url: string;
   ops_url: string;
+  /** Where probes are answered beside the ops door; null: only there. */
+  health_url: string | null;
   /** The sole owner's token; null when `ops.token` is not set and none was generated. */
   ops_token: Secret | null;
   /** True when this start generated the token, so that it has to be printed. */
@@ -65,6 +68,7 @@ export function welcome(config: Config, started: Started, took: string): string 
     `  public door   ${started.public_url}      tills, and POST /webhooks/orders`,
     ...(config.public.url === null ? [] : [`  listening on  ${listensOn(config, started)}`]),
     `  ops door      ${started.ops_url}      the console for a browser; /api /metrics /healthz /readyz`,
+    ...(started.health_url === null ? [] : [`  health door   ${started.health_url}      /healthz /readyz alone`]),
     `  ops token     ${whereTokenLies(config, started)}`,
     `  upstream      ${sandbox === null ? config.upstream : `the sandbox, ${sandbox.url}`}`,
     ...(sandbox === null ? [] : [`  sandbox       profile ${sandbox.world.profile} (sandbox.profile)`]),
@@ -130,6 +134,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
 function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   if (hasNoPeople(ops)) return [];
   const token = ops.token_file === null ? YOURS : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
+  const mayMove = ops.token !== null || Object.values(ops.tokens).some(({ role }) => isEnough(role, 'operator'));
   const told =
     routing.default_stage === 'legacy'
       ? 'who has called so far; nothing changes until you move a merchant'
@@ -142,7 +147,14 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
       DOCTOR,
       ['npx puente merchants list', told],
       ['npx puente can-migrate <merchant>', 'what is in the way of its next move'],
-      ['npx puente stage <merchant> shadow --reason "first look"', 'the first move: translated on paper alone'],
+      ...(mayMove
+        ? [
+            [
+              'npx puente stage <merchant> shadow --reason "first look"',
+              'the first move: translated on paper alone',
+            ] as const,
+          ]
+        : []),
     ]),
   ];
 }

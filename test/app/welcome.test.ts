@@ -99,3 +99,10 @@ it('with a real upstream and nobody who may enter: that comes first, and no step
   );
   expect(printed).not.toContain('What next');
 });
+
+it('with people who only look: no step that they may not take', async () => {
+  const people = { ana: { role: 'viewer', token: 'hush-hush-token-of-ana' } };
+  const env = { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: 'k'.repeat(32) };
+  const printed = await started({ ...env, PUENTE_OPS_TOKENS: JSON.stringify(people) }, 'npx puente can-migrate');
+  expect(printed).not.toContain('npx puente stage');
+});

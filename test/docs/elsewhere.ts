@@ -18,13 +18,11 @@ export const elsewhere: Record<string, string[]> = {
     'cp authority.pem ',
     'update-ca-certificates',
   ],
-  'Root and systemd; test/deploy/systemd.test.ts reads the unit.': [
+  'Root and systemd; test/deploy/systemd.test.ts reads the unit, test/ops/cli/init.test.ts writes its files.': [
     'useradd ',
-    'cd /opt/puente',
-    'install ',
-    'cp config/example.yaml /etc/',
-    'openssl rand -base64 32 > /etc/',
-    'cp deploy/systemd/puente.service ',
+    'export PATH=/opt/puente/',
+    'puente init ',
+    'cp /opt/puente/',
     'systemctl ',
     'journalctl ',
   ],

@@ -1,5 +1,5 @@
 /** The questions of `puente init`: each answer is checked at once; settings given as options are skipped. */
-import { cancel, confirm, intro, isCancel, log, note, password, select, text } from '@clack/prompts';
+import { cancel, confirm, intro, isCancel, log, note, password, select, spinner, text } from '@clack/prompts';
 import { PuenteError } from '../../error.ts';
 import { type Role, roles } from '../api/person.ts';
 
@@ -19,7 +19,7 @@ export async function ask(order: InitOrder, installer: Installer): Promise<InitO
     'Before you begin',
   );
   const settings = { ...order.settings };
-  const asked: Asked = { settings, installer };
+  const asked: Asked = { settings, installer, order };
   await askDoor(asked);
   const webhook_secret = order.webhook_secret ?? (await askWebhookSecret(asked));
   await setting(asked, 'merchants.notice_url', {
@@ -28,15 +28,17 @@ export async function ask(order: InitOrder, installer: Installer): Promise<InitO
   });
   const postgres_url = order.postgres_url ?? (await askStore(asked));
   const people = order.people.length > 0 ? order.people : await askPeople(asked);
+  const user = order.user ?? (order.elsewhere ? null : await askUser(installer));
   const summary = Object.entries(settings).map(([name, value]) => `${name}: ${value}`);
   note(summary.join('\n'), 'Settings');
   if (!(await answered(confirm({ message: 'Write them?' })))) leave();
-  return { ...order, settings, webhook_secret, postgres_url, people };
+  return { ...order, settings, webhook_secret, postgres_url, people, user };
 }
 
 interface Asked {
   settings: Record<string, string>;
   installer: Installer;
+  order: InitOrder;
 }
 
 interface Question {
@@ -66,6 +68,14 @@ async function askDoor(asked: Asked): Promise<void> {
   const usual = usualAddress(chain !== undefined);
   await setting(asked, 'public.host', { message: 'Address to listen on (0.0.0.0: all)?', initial: usual.host });
   await setting(asked, 'public.port', { message: 'Port to listen on?', initial: usual.port });
+  if (settings['ops.port'] === undefined && (await wrongHere(asked, 'ops.port', USUAL_OPS_PORT)) !== null)
+    await setting(asked, 'ops.port', { message: `Port of the operators' door? (${USUAL_OPS_PORT} is taken)` });
+}
+
+/** What this machine says of a value; null as well when the configuration is for another one. */
+async function wrongHere({ installer, settings, order }: Asked, setting: string, text: string): Promise<string | null> {
+  const { force, elsewhere } = order;
+  return elsewhere ? null : installer.tryHere({ setting, text, settings, force });
 }
 
 const CERTIFICATE_QUESTION =
@@ -97,10 +107,53 @@ async function askStore(asked: Asked): Promise<string | null> {
     });
     return null;
   }
-  return hidden({
-    message: 'Address of the database, such as postgres://puente:password@db.example:5432/puente?sslmode=verify-full',
-    complaint: (value) => (value === '' ? NEEDED : asked.installer.check('postgres.url', value)),
-  });
+  return askServer(asked);
+}
+
+/** A server that does not answer is told at once: it is tried again, named otherwise, or left for later. */
+async function askServer({ installer, order }: Asked): Promise<string | null> {
+  let url: string | null = null;
+  for (;;) {
+    url ??= await hidden({
+      message: 'Address of the database, such as postgres://puente:password@db.example:5432/puente?sslmode=verify-full',
+      complaint: (value) => (value === '' ? NEEDED : installer.check('postgres.url', value)),
+    });
+    if (url === null || order.elsewhere) return url;
+    const waiting = spinner();
+    waiting.start('Asking the server');
+    const wrong = await installer.tryServer(url);
+    waiting.stop(wrong === null ? 'The server takes this user.' : 'The server was asked.');
+    if (wrong === null) return url;
+    log.error(wrong);
+    const next = await answered(
+      select({
+        message: 'What now?',
+        options: [
+          { value: 'again', label: 'Try it again' },
+          { value: 'other', label: 'Name another address' },
+          { value: 'on', label: 'Go on with it', hint: 'no start succeeds before the server takes it' },
+        ],
+      }),
+    );
+    if (next === 'on') return url;
+    if (next === 'other') url = null;
+  }
+}
+
+async function askUser(installer: Installer): Promise<string | null> {
+  const name = await answered(
+    text({
+      message: 'Which system user runs Puente? (empty: the one that you are now)',
+      validate: (given) => wrongUser(given?.trim() ?? '', installer),
+    }),
+  );
+  return (name ?? '').trim() === '' ? null : name.trim();
+}
+
+/** The complaint about the name of a system user; undefined when there is one, or none is named. */
+export function wrongUser(name: string, installer: Installer): string | undefined {
+  if (name === '' || installer.serviceUser(name) !== null) return undefined;
+  return `This machine has no user ${name}. Make it first (useradd --system ${name}), or name another.`;
 }
 
 async function askPeople({ settings, installer }: Asked): Promise<InitOrder['people']> {
@@ -146,11 +199,14 @@ function isNamed(settings: Asked['settings'], file: string): boolean {
 }
 
 /** Asks for a setting that has no value yet; an empty answer leaves an optional one unset. */
-async function setting({ settings, installer }: Asked, name: string, question: Question): Promise<void> {
+async function setting(asked: Asked, name: string, question: Question): Promise<void> {
+  const { settings, installer } = asked;
   if (settings[name] !== undefined) return log.info(`${name}: ${settings[name]}`);
   const { message, initial, optional, also } = question;
-  const complaint = (value: string): string | undefined =>
-    value === '' ? (optional ? undefined : NEEDED) : (installer.check(name, value) ?? also?.(value));
+  const complaint = async (value: string): Promise<string | undefined> => {
+    if (value === '') return optional ? undefined : NEEDED;
+    return installer.check(name, value) ?? also?.(value) ?? (await wrongHere(asked, name, value)) ?? undefined;
+  };
   const value = await answered(
     text({
       message,
@@ -198,6 +254,27 @@ export interface InitOrder {
   postgres_url: string | null;
   /** Empty: one token for a single owner. */
   people: { name: string; role: Role }[];
+  /** The system user that runs Puente; null: the one that runs `puente init`. */
+  user: string | null;
+  /** The configuration is for another machine: nothing of this one is tried. */
+  elsewhere: boolean;
+}
+
+export interface ServiceUser {
+  name: string;
+  uid: number;
+  gid: number;
+  group: string;
+}
+
+/** A value of a setting, to be tried on this machine. */
+export interface Trial {
+  setting: string;
+  text: string;
+  /** The settings that are known so far. */
+  settings: Readonly<Record<string, string>>;
+  /** An installation is written over, whose Puente may hold its ports. */
+  force: boolean;
 }
 
 export interface InitOutcome {
@@ -207,8 +284,12 @@ export interface InitOutcome {
   kept: string[];
   /** The file of a token for PUENTE_OPS_TOKEN. */
   token_file: string;
+  /** Whose token that is: the sole owner's (no name), or that of the person who may do most; null when none may read. */
+  speaker: { name: string | null; role: Role } | null;
   /** What the installation still lacks, each with its repair. */
   missing: string[];
+  /** Commands for root, after which the service's user may read its files; empty when it may. */
+  commands: string[];
 }
 
 /** The port to settings and files; `src/cli.ts` provides it. */
@@ -218,6 +299,14 @@ export interface Installer {
   isSecret(setting: string): boolean;
   /** The complaint about a certificate chain and its key; null when they match. */
   checkPair(certificate_file: string, key_file: string): string | null;
+  /** The complaint of this machine about a value of a valid form; null when there is none. */
+  tryHere(trial: Trial): Promise<string | null>;
+  /** Why a database server does not take this address; null when it does. */
+  tryServer(url: string): Promise<string | null>;
+  /** Null when this machine has no user of this name. */
+  serviceUser(name: string): ServiceUser | null;
+  /** @throws PuenteError refused when the folder can't be written. */
+  refuseUnwritable(into: string): void;
   /** @throws PuenteError refused when a configuration is there already. */
   refuseOverwriting(order: Pick<InitOrder, 'into' | 'force'>): void;
   /** @throws PuenteError refused or bad_setting; then nothing was written. */
@@ -226,6 +315,9 @@ export interface Installer {
 
 /** Loaded lazily: only `puente init` needs the definitions of all settings. */
 export type LoadInstaller = () => Promise<Installer>;
+
+/** The default of `ops.port` in `config/default.yaml`. */
+export const USUAL_OPS_PORT = '8081';
 
 /** The vendor's API, which tills were written for. */
 export const VENDOR_URL = 'https://api.mercadopago.com';

@@ -1,6 +1,8 @@
 /** `puente init`: asks for the settings of a real installation and writes a configuration that explains each one. */
+import { basename, delimiter, dirname, sep } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { roles } from '../api/person.ts';
+import { isEnough, roles } from '../api/person.ts';
+import { secretOf } from './environment.ts';
 import { withManual } from './help.ts';
 import {
   ask,
@@ -9,8 +11,10 @@ import {
   type Installer,
   type LoadInstaller,
   tokensOf,
+  USUAL_OPS_PORT,
   usualAddress,
   VENDOR_URL,
+  wrongUser,
 } from './init-questions.ts';
 import { type Output, print, quoted } from './output.ts';
 
@@ -21,6 +25,8 @@ interface InitOptions extends Output {
   webhookSecret?: boolean;
   postgres?: boolean;
   person?: InitOrder['people'];
+  user?: string;
+  elsewhere?: boolean;
   set?: [string, string][];
   [setting: string]: unknown;
 }
@@ -45,7 +51,10 @@ const NOTES = `
 At a terminal it asks for settings without an option, and checks each answer as the settings are checked. It writes puente.yaml, with
 the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
 key that seals stored secrets, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
-environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.`;
+environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.
+Answers and options are tried on this machine: ports, addresses, folders, certificates and the database; --elsewhere leaves that
+out. With --user the files belong to root and the group of that user, who may read them (mode 0640), and its data folder is made.
+Run by another user than root, it prints the commands that do this.`;
 
 export function addInitCommand(program: Command, load: LoadInstaller): void {
   const init = program
@@ -61,6 +70,8 @@ export function addInitCommand(program: Command, load: LoadInstaller): void {
       `a person who may use the ops door, with their own token (${roles.join(', ')}); may be repeated`,
       person,
     )
+    .option('--user <name>', 'the system user that runs Puente, and may read the files')
+    .option('--elsewhere', 'the configuration is for another machine: try nothing of this one')
     .option('--set <name=value>', 'any other setting, such as ops.port=9081; may be repeated', nameAndValue)
     .option('--yes', 'ask nothing: settings without an option get their defaults')
     .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
@@ -71,6 +82,7 @@ export function addInitCommand(program: Command, load: LoadInstaller): void {
     examples: [
       'puente init',
       'puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key',
+      'puente init --into /etc/puente --user puente --data-dir /var/lib/puente',
     ],
     exits: {
       done: 'written',
@@ -90,8 +102,11 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
   const installer = await load();
   const said = orderOf(options, command);
   for (const complaint of complaintsAbout(said, installer)) command.error(`error: ${complaint}`);
+  installer.refuseUnwritable(said.into);
   installer.refuseOverwriting(said);
-  const order = is_silent ? asUsual(said, command) : await ask(said, installer);
+  const given = is_silent ? asUsual(said, command) : said;
+  for (const complaint of await refusalsHere(given, installer)) command.error(`error: ${complaint}`);
+  const order = is_silent ? given : await ask(given, installer);
   const { settings } = order;
   const [chain, key] = [settings['public.tls.certificate_file'], settings['public.tls.key_file']];
   if ((chain === undefined) !== (key === undefined))
@@ -99,7 +114,28 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
   const wrong = chain === undefined || key === undefined ? null : installer.checkPair(chain, key);
   if (wrong !== null) command.error(`error: ${wrong}`);
   const outcome = installer.write(order);
-  print(options, outcome, text(outcome));
+  print(options, outcome, text(outcome, order));
+}
+
+/** One sentence for each option that this machine refuses. With a default in it, only where no questions are asked. */
+async function refusalsHere(order: InitOrder, installer: Installer): Promise<string[]> {
+  const { settings, force, elsewhere, postgres_url, user } = order;
+  if (elsewhere) return [];
+  const wrong = await Promise.all(
+    Object.entries(settings).map(async ([setting, text]) => {
+      const complaint = text === '' ? null : await installer.tryHere({ setting, text, settings, force });
+      return complaint === null ? [] : [`${setting} is refused. ${complaint}`];
+    }),
+  );
+  const server = postgres_url === null ? null : await installer.tryServer(postgres_url);
+  const nobody = user === null ? undefined : wrongUser(user, installer);
+  return [
+    ...wrong.flat(),
+    ...(server === null
+      ? []
+      : [`postgres.url is refused. ${server} Repair that, or write it unasked with --elsewhere.`]),
+    ...(nobody === undefined ? [] : [nobody]),
+  ];
 }
 
 function orderOf(options: InitOptions, command: Command): InitOrder {
@@ -109,10 +145,9 @@ function orderOf(options: InitOptions, command: Command): InitOrder {
   });
   const fromEnvironment = (is_asked: boolean | undefined, variable: string): string | null => {
     if (is_asked !== true) return null;
-    const value = process.env[variable];
-    if (value === undefined || value === '')
-      command.error(`error: set ${variable} first; arguments show in process lists`);
-    return value ?? null;
+    const value = secretOf(variable);
+    if (value === null) command.error(`error: set ${variable} first; arguments show in process lists`);
+    return value;
   };
   return {
     into: options.into,
@@ -121,6 +156,8 @@ function orderOf(options: InitOptions, command: Command): InitOrder {
     webhook_secret: fromEnvironment(options.webhookSecret, 'PUENTE_WEBHOOK_SECRET'),
     postgres_url: fromEnvironment(options.postgres, 'PUENTE_POSTGRES_URL'),
     people: options.person ?? [],
+    user: options.user ?? null,
+    elsewhere: options.elsewhere === true,
   };
 }
 
@@ -130,7 +167,7 @@ function asUsual(order: InitOrder, command: Command): InitOrder {
   if (order.settings['public.url'] === undefined && upstream !== 'sandbox')
     command.error('error: --public-url is needed: tills, the vendor and receivers of notices reach Puente by it');
   const { host, port } = usualAddress(order.settings['public.tls.certificate_file'] !== undefined);
-  const usual = { upstream, legacy_upstream, 'public.host': host, 'public.port': port };
+  const usual = { upstream, legacy_upstream, 'public.host': host, 'public.port': port, 'ops.port': USUAL_OPS_PORT };
   return { ...order, settings: { ...usual, ...order.settings } };
 }
 
@@ -172,18 +209,75 @@ function person(text: string, before: InitOrder['people'] = []): InitOrder['peop
   return [...before, { name, role }];
 }
 
-function text({ config, secrets, kept, token_file, missing }: InitOutcome): string {
+function text(outcome: InitOutcome, order: InitOrder): string {
+  const { config, secrets, kept, missing, commands } = outcome;
   return [
-    'Written, for this user alone to read:',
+    order.user === null ? 'Written, for this user alone to read:' : `Written, for ${order.user} to read:`,
     `  ${config}: the settings, each with its reason`,
     ...secrets.map(({ path, about }) => `  ${path}: ${about}`),
     ...(kept.length === 0 ? [] : ['Left as they were:', ...kept.map((path) => `  ${path}`)]),
     ...(missing.length === 0 ? [] : ['Still missing:', ...missing.map((what) => `  ${what}`)]),
+    ...(commands.length === 0
+      ? []
+      : [`As root, so that ${order.user} may read them:`, ...commands.map((one) => `  ${one}`)]),
     'Next:',
-    `  export PUENTE_CONFIG=${quoted(config)}`,
-    '  npx puente doctor --offline   what is missing or wrong, each with its repair',
-    '  npm start                     and in another shell:',
-    `  export PUENTE_OPS_TOKEN="$(cat ${quoted(token_file)})"`,
-    '  npx puente doctor',
+    ...nextSteps(outcome, order),
   ].join('\n');
+}
+
+/** Commands that work from here, and that the person with the token may run. */
+function nextSteps({ config, token_file, speaker }: InitOutcome, { user, settings }: InitOrder): string[] {
+  const { puente, start } = launcher();
+  const as_user = user === null ? start : `as ${user}: PUENTE_CONFIG=${quoted(config)} ${start}`;
+  const before = [
+    `  export PUENTE_CONFIG=${quoted(config)}`,
+    ...aligned([
+      [`${puente} doctor --offline`, 'what is missing or wrong, each with its repair'],
+      [as_user, 'and in another shell:'],
+    ]),
+  ];
+  if (speaker === null)
+    return [
+      ...before,
+      '  No person may look at it: a rollback token does nothing else. Add one with --person NAME:viewer.',
+    ];
+  const who = speaker.name === null ? '' : `, as ${speaker.name} (${speaker.role})`;
+  const move = [
+    `${puente} stage <merchant> shadow --reason "first look"`,
+    'its first move: translated on paper alone',
+  ] as const;
+  return [
+    ...before,
+    `  export PUENTE_OPS_URL=${opsUrlOf(settings)}`,
+    `  export PUENTE_OPS_TOKEN="$(cat ${quoted(token_file)})"`,
+    ...aligned([
+      [`${puente} doctor`, `the same of the running Puente${who}`],
+      [`${puente} merchants list`, 'who has called so far; nothing changes until a merchant is moved'],
+      ...(isEnough(speaker.role, 'operator') ? [move] : []),
+    ]),
+  ];
+}
+
+/** As it is typed in a clone, or where the package is installed. */
+function launcher(): { puente: string; start: string } {
+  const script = process.argv[1] ?? '';
+  if (!import.meta.dirname.split(sep).includes('node_modules')) return { puente: 'npx puente', start: 'npm start' };
+  const on_path = (process.env.PATH ?? '').split(delimiter).includes(dirname(script));
+  const puente = on_path ? basename(script) : script;
+  return { puente, start: `${puente} serve` };
+}
+
+/** The ops door as this machine reaches it. */
+function opsUrlOf({
+  'ops.host': host = '127.0.0.1',
+  'ops.port': port = USUAL_OPS_PORT,
+}: InitOrder['settings']): string {
+  if (port === '0') return '…   # the ops door that the start prints';
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
+  const width = Math.max(...steps.map(([command]) => command.length));
+  return steps.map(([command, about]) => `  ${command.padEnd(width)}   ${about}`);
 }

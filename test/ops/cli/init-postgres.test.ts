@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { freePorts } from '../../free-ports.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { type Server, startServer } from '../../store/postgres/server.ts';
+import { keys, puenteInTerminal } from './terminal.ts';
 
 interface Finding {
   name: string;
@@ -59,6 +60,33 @@ describe('an installation on a PostgreSQL server', () => {
     expect(out + readFileSync(config, 'utf8')).not.toContain('not-a-secret');
     expect(readFileSync(config, 'utf8')).toContain(`url_file: ${file}`);
     expect([readFileSync(file, 'utf8'), (statSync(file).mode & 0o777).toString(8)]).toEqual([`${url}\n`, '600']);
+  });
+
+  it('is asked for at a terminal: a server that does not answer is tried again, named otherwise, or left for later', async () => {
+    const other = mkdtempSync(join(tmpdir(), 'puente-init-postgres-asked-'));
+    onTestFinished(() => rmSync(other, { recursive: true, force: true }));
+    const said = ['--upstream', bench.sandbox.url, '--legacy-upstream', bench.sandbox.url, '--notify', ''];
+    const ports = ['--public-host', '127.0.0.1', '--public-port', '0', '--set', 'ops.port=0'];
+    const door = ['--public-url', 'https://puente.shop.example', ...ports, '--person', 'ana:viewer'];
+    const terminal = puenteInTerminal(['init', '--into', other, ...said, ...door]);
+    await terminal.answer('Does Puente terminate TLS itself?', 'n');
+    await terminal.answer("Secret of the application's order webhook", keys.enter);
+    await terminal.answer('Where does Puente store', `${keys.down}${keys.enter}`);
+    await terminal.answer('Address of the database', `db.example${keys.enter}`);
+    await terminal.answer(
+      'Allowed is an address',
+      `${keys.clear}postgres://puente:hush@127.0.0.1:1/puente${keys.enter}`,
+    );
+    await terminal.answer('Name another address', keys.enter);
+    await terminal.answer('Name another address', `${keys.down}${keys.enter}`);
+    await terminal.answer('Address of the database', `${url}${keys.enter}`);
+    await terminal.answer('Which system user runs Puente?', keys.enter);
+    await terminal.answer('Write them?', keys.enter);
+    expect(await terminal.ended()).toBe(0);
+    expect(readFileSync(join(other, 'secrets', 'postgres-url'), 'utf8')).toBe(`${url}\n`);
+    expect(terminal.shown().match(/can't be reached/g)).toHaveLength(2);
+    expect(terminal.shown()).toContain('The server takes this user');
+    expect(terminal.shown()).not.toContain('hush');
   });
 
   it('is looked at by the doctor before its first start', async () => {

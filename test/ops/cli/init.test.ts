@@ -1,5 +1,5 @@
 /** `puente init`, by questions in a real terminal and by options; a real Puente starts on the written files. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -46,9 +46,10 @@ function folder(): string {
 }
 
 /** Starts the real process on a configuration; resolves with its output. */
-async function started(config: string): Promise<string> {
+async function started(config: string, uid?: number): Promise<string> {
   const env = { PATH: process.env.PATH, PUENTE_CONFIG: config };
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env });
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env, ...user });
   children.push(child);
   let out = '';
   for (const stream of [child.stdout, child.stderr])
@@ -96,16 +97,21 @@ describe('by questions', () => {
     await terminal.answer('How do tills and the vendor reach Puente', keys.enter);
     await terminal.answer('It is needed.', `https://${VENDOR_HOST}${keys.enter}`);
     await terminal.answer('Does Puente terminate TLS itself?', keys.enter);
-    await terminal.answer('certificate chain', `${authority.certificate_file}${keys.enter}`);
+    await terminal.answer('certificate chain', `${authority.key_file}${keys.enter}`);
+    await terminal.answer('is no certificate', `${keys.clear}${authority.certificate_file}${keys.enter}`);
     await terminal.answer('private key', `${authority.ca_file}${keys.enter}`);
     await terminal.answer("can't be used together", `${keys.clear}${authority.key_file}${keys.enter}`);
-    await terminal.answer('Address to listen on', `${keys.clear}127.0.0.1${keys.enter}`);
+    await terminal.answer('Address to listen on', `${keys.clear}192.0.2.7${keys.enter}`);
+    await terminal.answer('This machine has no address', `${keys.clear}127.0.0.1${keys.enter}`);
     await terminal.answer('Port to listen on', `${keys.clear}ninety${keys.enter}`);
-    await terminal.answer('Allowed is a port', `${keys.clear}${port}${keys.enter}`);
+    await terminal.answer('Allowed is a port', `${keys.clear}${new URL(bench.sandbox.url).port}${keys.enter}`);
+    await terminal.answer('Something listens on', `${keys.clear}${port}${keys.enter}`);
     await terminal.answer("Secret of the application's order webhook", `${WEBHOOK_SECRET}${keys.enter}`);
-    await terminal.answer('Notice URL of merchants', keys.enter);
+    await terminal.answer('Notice URL of merchants', `https://10.0.0.8/in${keys.enter}`);
+    await terminal.answer('10.0.0.8', keys.clear + keys.enter);
     await terminal.answer('Where does Puente store', keys.enter);
-    await terminal.answer('Folder of the file', keys.enter);
+    await terminal.answer('Folder of the file', `/proc/nothing${keys.enter}`);
+    await terminal.answer("can't be written", keys.clear + keys.enter);
     await terminal.answer('Who operates Puente?', `${keys.down}${keys.enter}`);
     await terminal.answer('Name?', `puente${keys.enter}`);
     await terminal.answer('not puente or all', `${keys.clear}ana${keys.enter}`);
@@ -114,11 +120,16 @@ describe('by questions', () => {
     await terminal.answer('Name?', `ben${keys.enter}`);
     await terminal.answer('Role of ben?', `${keys.down}${keys.enter}`);
     await terminal.answer('Another person?', 'n');
+    await terminal.answer('Which system user runs Puente?', `nobody-here${keys.enter}`);
+    await terminal.answer('This machine has no user nobody-here', keys.clear + keys.enter);
     expect(existsSync(join(into, 'puente.yaml')), 'nothing is written before the last question').toBe(false);
     await terminal.answer('Write them?', keys.enter);
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).toContain('Written, for this user alone to read:');
     expect(terminal.shown()).not.toContain('hush');
+    // Ben may do more than Ana, so the next commands are his.
+    expect(terminal.shown()).toContain(`cat '${join(into, 'secrets', 'ops-token-ben')}'`);
+    expect(terminal.shown()).toMatch(/npx puente stage <merchant> shadow/);
     const config = join(into, 'puente.yaml');
     const text = readFileSync(config, 'utf8');
     expect(text).toContain('# The secret that signs events.');
@@ -155,17 +166,19 @@ describe('by questions', () => {
     const into = folder();
     const own = join(into, 'own');
     writeFileSync(own, 'postgres://puente:hush@db.example/puente\n', { mode: 0o600 });
-    const set = ['webhook.secret_file', 'postgres.url_file', 'ops.token_file'].flatMap((name) => [
+    const set = [
       '--set',
-      `${name}=${own}`,
-    ]);
+      'ops.port=0',
+      ...['webhook.secret_file', 'postgres.url_file', 'ops.token_file'].flatMap((name) => ['--set', `${name}=${own}`]),
+    ];
     const terminal = puenteInTerminal(['init', '--into', into, '--upstream', bench.sandbox.url, ...set]);
     await terminal.answer('legacy API', keys.enter);
     await terminal.answer('How do tills and the vendor reach Puente', `https://${VENDOR_HOST}${keys.enter}`);
     await terminal.answer('Does Puente terminate TLS itself?', 'n');
     await terminal.answer('Address to listen on', keys.enter);
-    await terminal.answer('Port to listen on', keys.enter);
+    await terminal.answer('Port to listen on', `${keys.clear}0${keys.enter}`);
     await terminal.answer('Notice URL of merchants', keys.enter);
+    await terminal.answer('Which system user runs Puente?', keys.enter);
     await terminal.answer('Write them?', keys.enter);
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).not.toContain('Secret of the application');
@@ -192,7 +205,8 @@ describe('by questions', () => {
 });
 
 describe('by options', () => {
-  const real = ['--yes', '--public-url', 'https://puente.shop.example'];
+  // Ports that nothing else can hold while the tests run.
+  const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
 
   it.each([
     { argv: [], says: 'there is no terminal to ask at; give --yes' },
@@ -207,7 +221,7 @@ describe('by options', () => {
     { argv: [...real, '--person', 'ana:viewer', '--person', 'ana:operator'], says: 'ana is named twice' },
     { argv: [...real, '--tls-key', 'key.pem'], says: '--tls-certificate and --tls-key go together' },
     {
-      argv: [...real, '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
+      argv: [...real, '--elsewhere', '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
       says: "can't be used together",
     },
     {
@@ -219,6 +233,24 @@ describe('by options', () => {
       argv: [...real, '--postgres', '--set', 'postgres.url_file=package.json'],
       env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@db.example/puente' },
       says: '--postgres and --set postgres.url_file=… both give it; keep one of them',
+    },
+    {
+      argv: [...real, '--public-host', '192.0.2.7'],
+      says: 'public.host is refused. This machine has no address 192.0.2.7',
+    },
+    { argv: [...real, '--public-port', '9081', '--set', 'ops.port=9081'], says: 'It is the port of the' },
+    { argv: [...real, '--data-dir', '/proc/nothing'], says: "data_dir is refused. /proc/nothing can't be written" },
+    {
+      argv: [...real, '--tls-certificate', 'package.json', '--tls-key', 'package.json'],
+      says: 'public.tls.certificate_file is refused. package.json is no certificate',
+    },
+    { argv: [...real, '--tls-certificate', 'nowhere'], says: "nowhere can't be read (ENOENT)" },
+    { argv: [...real, '--notify', 'https://127.0.0.1/in'], says: 'merchants.notice_url is refused.' },
+    { argv: [...real, '--user', 'nobody-here'], says: 'This machine has no user nobody-here. Make it first' },
+    {
+      argv: [...real, '--postgres'],
+      env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@127.0.0.1:1/puente' },
+      says: 'postgres.url is refused. The database',
     },
     { argv: [...real, '--webhook-secret'], says: 'set PUENTE_WEBHOOK_SECRET first' },
     { argv: [...real, '--postgres'], says: 'set PUENTE_POSTGRES_URL first' },
@@ -264,6 +296,7 @@ describe('by options', () => {
       ...real,
       '--webhook-secret',
       '--postgres',
+      '--elsewhere',
       '--notify',
       'https://a.example/n',
     ];
@@ -278,7 +311,9 @@ describe('by options', () => {
       })),
       kept: [],
       token_file: join(into, 'secrets', 'ops-token'),
+      speaker: { name: null, role: 'approver' },
       missing: [expect.stringMatching(/^TLS/)],
+      commands: [],
     });
     expect(readFileSync(join(into, 'secrets', 'postgres-url'), 'utf8')).toBe(`${env.PUENTE_POSTGRES_URL}\n`);
     expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).not.toContain('hush');
@@ -322,6 +357,8 @@ describe('by options', () => {
       secrets: [],
       kept: [],
       token_file: named['ops.token_file'],
+      speaker: { name: null, role: 'approver' },
+      commands: [],
       missing: [expect.stringMatching(/^TLS/), expect.stringMatching(/^Where notices go/)],
     });
     const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
@@ -343,7 +380,7 @@ describe('by options', () => {
   it('leaves every file as it was when it refuses to write anew', async () => {
     const into = folder();
     const url = (password: string): string => `postgres://puente:${password}@db.example/puente`;
-    const argv = ['init', '--into', into, ...real, '--webhook-secret', '--postgres'];
+    const argv = ['init', '--into', into, ...real, '--webhook-secret', '--postgres', '--elsewhere'];
     const first = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET, PUENTE_POSTGRES_URL: url('first') };
     expect((await puente(argv, { env: first })).code).toBe(0);
     const before = bytesIn(into);
@@ -375,10 +412,89 @@ describe('by options', () => {
     expect(await started(config)).toContain(`run \`chmod 600 ${key}\``);
   });
 
+  it('refuses a port that something holds, and names it no more where it writes over an installation', async () => {
+    const into = folder();
+    const { port } = new URL(bench.sandbox.url);
+    const argv = ['init', '--into', into, ...real, '--public-port', port];
+    const { code, err } = await puente(argv);
+    expect([code, err]).toEqual([2, expect.stringContaining(`Something listens on 127.0.0.1:${port} already`)]);
+    expect((await puente([...argv, '--force'])).code).toBe(0);
+  });
+
+  it('names next the ops door that it wrote, and what the person made may run', async () => {
+    const next = async (...argv: string[]): Promise<string> => {
+      const { out, err } = await puente(['init', '--into', folder(), ...real, ...argv]);
+      expect(err).toBe('');
+      return out.slice(out.indexOf('Next:'));
+    };
+    const ops = ['--set', 'ops.host=0.0.0.0', '--set', 'ops.port=18099', '--elsewhere'];
+    const viewer = await next(...ops, '--person', 'till-bot:rollback', '--person', 'ana:viewer');
+    expect(viewer).toContain('export PUENTE_OPS_URL=http://127.0.0.1:18099\n');
+    expect(viewer).toMatch(/secrets\/ops-token-ana'\)"/);
+    expect(viewer).toContain('as ana (viewer)');
+    expect(viewer).toContain('npx puente merchants list');
+    expect(viewer).not.toContain('npx puente stage');
+    expect(await next(...ops, '--person', 'ana:viewer', '--person', 'eva:approver')).toMatch(/ops-token-eva'/);
+    const nobody = await next(...ops, '--person', 'bot:rollback');
+    expect(nobody).toContain('Add one with --person NAME:viewer');
+    expect(nobody).not.toContain('PUENTE_OPS_TOKEN');
+    const own = await next(...ops);
+    expect(own).toContain('npx puente stage <merchant> shadow');
+  });
+
   it('says which folder it can not write', async () => {
     writeFileSync(join(directory, 'a-file'), '');
     const { code, err } = await puente(['init', '--into', join(directory, 'a-file'), ...real]);
     expect(err).toContain("a-file can't be written (");
     expect(code).toBe(1);
+  });
+});
+
+/** `nobody` of this machine, who owns nothing of the tests. */
+const NOBODY = 65_534;
+const is_root = process.getuid?.() === 0;
+
+describe("the service's user", () => {
+  const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
+  const reads = (path: string): boolean => spawnSync('test', ['-r', path], { uid: NOBODY, gid: NOBODY }).status === 0;
+
+  it.skipIf(!is_root)(
+    'may read all files and write its data, others may not, and Puente starts as that user',
+    async () => {
+      const home = folder();
+      chmodSync(directory, 0o755);
+      chmodSync(home, 0o755);
+      const into = join(home, 'etc');
+      const argv = ['init', '--into', into, ...real, '--upstream', bench.sandbox.url, '--user', 'nobody'];
+      const { code, out } = await puente(argv);
+      expect([code, out]).toEqual([0, expect.stringContaining('Written, for nobody to read:')]);
+      expect(out).not.toContain('As root');
+      const files = ['puente.yaml', 'secrets/secret-key', 'secrets/ops-token'].map((name) => join(into, name));
+      expect(files.map(reads)).toEqual([true, true, true]);
+      expect(files.map(modeOf)).toEqual(['640', '640', '640']);
+      expect([modeOf(into), modeOf(join(into, 'secrets')), modeOf(join(into, 'data'))]).toEqual(['750', '750', '700']);
+      expect(out).toContain(`as nobody: PUENTE_CONFIG='${join(into, 'puente.yaml')}' npm start`);
+      expect(await started(join(into, 'puente.yaml'), NOBODY)).toContain('Puente is ready.');
+    },
+  );
+
+  it.skipIf(!is_root)('that can not reach a file is told with the repair', async () => {
+    const home = folder();
+    chmodSync(home, 0o700);
+    const { out } = await puente(['init', '--into', join(home, 'etc'), ...real, '--json', '--user', 'nobody']);
+    const { missing } = JSON.parse(out) as { missing: string[] }; // the form of `init --json`
+    expect(missing).toContainEqual(
+      expect.stringMatching(/^nobody can't read .*puente\.yaml: run `chgrp .* folders above\.$/),
+    );
+  });
+
+  it('of another machine gets its rights by commands, which are printed', async () => {
+    const into = folder();
+    const { out } = await puente(['init', '--into', into, ...real, '--elsewhere', '--user', 'puente-there']);
+    expect(out).toContain('As root, so that puente-there may read them:');
+    expect(out).toContain(`chgrp puente-there '${into}' '${join(into, 'secrets')}'`);
+    expect(out).toContain('chmod 0640');
+    expect(out).toContain(`install -d -m 0700 -o puente-there -g puente-there '${join(into, 'data')}'`);
+    expect(modeOf(join(into, 'puente.yaml'))).toBe('600');
   });
 });

@@ -1,0 +1,134 @@
+/** What an answer of `puente init` meets on this machine: ports, addresses, folders, certificates, the database, users. */
+import { spawnSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { resolve } from 'node:path';
+import { PuenteError } from '../error.ts';
+import type { ServiceUser, Trial } from '../ops/cli/init-questions.ts';
+import { checkUrl } from '../proxy/notices/guard.ts';
+import { faultOfDirectory } from '../store/directory.ts';
+
+/** How long a database server may take; a wrong address is often one that never answers. */
+const CONNECT_TIMEOUT_MS = 5_000;
+/** The defaults of `config/default.yaml` for settings that are compared here. */
+const USUAL: Readonly<Record<string, string>> = {
+  'public.host': '127.0.0.1',
+  'public.port': '8080',
+  'ops.host': '127.0.0.1',
+  'ops.port': '8081',
+  'health.host': '127.0.0.1',
+};
+const DOORS = ['public', 'ops', 'health'] as const;
+
+/** The sentence about a value that has the form of its setting; null when this machine takes it. Leaves nothing behind. */
+export async function tryHere({ setting, text, settings, force }: Trial): Promise<string | null> {
+  const door = DOORS.find((name) => setting === `${name}.port` || setting === `${name}.host`);
+  if (door !== undefined) {
+    const [host = '', port = ''] = ['host', 'port'].map((part) => {
+      const name = `${door}.${part}`;
+      return name === setting ? text : (settings[name] ?? USUAL[name] ?? '');
+    });
+    if (setting.endsWith('.host')) return refusedAddress(host, await listenError(host, 0));
+    return sharedPort(door, port, settings) ?? (force ? null : busyPort(host, port));
+  }
+  switch (setting) {
+    case 'data_dir':
+    case 'backup.directory':
+      return refusedDirectory(text);
+    case 'public.tls.certificate_file':
+      return refusedCertificate(text);
+    case 'merchants.notice_url':
+      return refusedUrl(text, settings);
+    default:
+      return null;
+  }
+}
+
+async function listenError(host: string, port: number): Promise<string | null> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    return null;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  } finally {
+    server.close();
+  }
+}
+
+function refusedAddress(host: string, code: string | null): string | null {
+  if (code === null) return null;
+  return `This machine has no address ${host} (${code}). Name one of its own, or 0.0.0.0 for all.`;
+}
+
+/** Port 0 takes a free one. A port below 1024 may be allowed to the service's user alone, so it is not refused. */
+async function busyPort(host: string, port: string): Promise<string | null> {
+  const code = await listenError(host, Number(port));
+  if (code !== 'EADDRINUSE') return null;
+  return `Something listens on ${host}:${port} already, perhaps a Puente that you tried. Stop it, or name another port.`;
+}
+
+function sharedPort(door: string, port: string, settings: Trial['settings']): string | null {
+  const taken = DOORS.find((other) => other !== door && (settings[`${other}.port`] ?? USUAL[`${other}.port`]) === port);
+  if (taken === undefined || port === '0') return null;
+  return `It is the port of the ${taken} door (${taken}.port). Name another.`;
+}
+
+function refusedDirectory(text: string): string | null {
+  const why = text === '' ? null : faultOfDirectory(resolve(text));
+  return why === null ? null : `${resolve(text)} can't be written (${why}). Name a folder that this user may write to.`;
+}
+
+function refusedCertificate(file: string): string | null {
+  try {
+    new X509Certificate(readFileSync(resolve(file)));
+    return null;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    if (/^E[A-Z]+$/.test(code))
+      return `${file} can't be read (${code}). Name a file that exists, and that this user may read.`;
+    return `${file} is no certificate. Name the chain in PEM, the door's own certificate first.`;
+  }
+}
+
+/** As the guard would refuse it when a notice is due. */
+function refusedUrl(text: string, settings: Trial['settings']): string | null {
+  const allow = (name: string): boolean => settings[`outbound.${name}`] === 'true';
+  const ports = (settings['outbound.ports'] ?? '443,8443').split(',').map(Number);
+  try {
+    if (text !== '')
+      checkUrl(text, { allow_private: allow('allow_private'), allow_http: allow('allow_http'), ports, own_hosts: [] });
+    return null;
+  } catch (error) {
+    if (error instanceof PuenteError) return error.message;
+    throw error;
+  }
+}
+
+/** Why the database server does not take this address; null when it does. Never with the password. */
+export async function tryServer(url: string): Promise<string | null> {
+  const { examineServer } = await import('../store/postgres/upkeep.ts');
+  return (await examineServer(url, CONNECT_TIMEOUT_MS)).wrong;
+}
+
+// System users: who may read what.
+
+/** The user of this name, with its own group; null when this machine has none. */
+export function serviceUser(name: string): ServiceUser | null {
+  const told = (option: string): string | null => {
+    const { status, stdout } = spawnSync('id', [option, '--', name], { encoding: 'utf8' });
+    return status === 0 ? stdout.trim() : null;
+  };
+  const [uid, gid, group] = ['-u', '-g', '-gn'].map(told);
+  if (!/^[a-z_]/i.test(name) || !uid || !gid || !group) return null;
+  return { name, uid: Number(uid), gid: Number(gid), group };
+}
+
+/** Of these paths the ones that the user may not read or write, tried as that user; only root can try. */
+export function closedTo(user: ServiceUser, may: 'read' | 'write', paths: readonly string[]): string[] {
+  const { uid, gid } = user;
+  return paths.filter((path) => spawnSync('test', [may === 'read' ? '-r' : '-w', path], { uid, gid }).status !== 0);
+}
