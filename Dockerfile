@@ -1,11 +1,15 @@
 # Puente in a container. Nothing is compiled: Node runs the TypeScript, and better-sqlite3 brings its binary.
-FROM node:24-slim AS libraries
+# A release names its base by digest. This prints that of today:
+#   docker buildx imagetools inspect node:24-slim --format '{{.Manifest.Digest}}'
+# and the image is then built with --build-arg NODE_IMAGE=node:24-slim@sha256:…
+ARG NODE_IMAGE=node:24-slim
+FROM ${NODE_IMAGE} AS libraries
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The pinned Node of the development dependencies stays out; the image's own Node is the same major version.
 RUN npm ci --omit=dev
 
-FROM node:24-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \
     NODE_COMPILE_CACHE=/app/.cache \

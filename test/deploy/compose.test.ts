@@ -111,6 +111,16 @@ describe('the image', () => {
     }
   });
 
+  it('has one base for both stages, which a release names by digest', () => {
+    expect(image).toMatch(/^ARG NODE_IMAGE=node:24-slim$/m);
+    const bases = image.match(/^FROM .*$/gm) ?? [];
+    expect(bases.map((line) => /^FROM \$\{NODE_IMAGE\}/.test(line))).toEqual([true, true]);
+  });
+
+  it('has production libraries alone', () => {
+    expect(image).toMatch(/^RUN npm ci --omit=dev$/m);
+  });
+
   it('runs Node as `npm start` does', () => {
     const command = JSON.parse(/^CMD (\[.+\])$/m.exec(image)?.[1] ?? '[]') as string[]; // an exec form is JSON
     expect(command).toEqual(['node', ...usualOptions(), 'src/main.ts']);

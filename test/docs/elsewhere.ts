@@ -28,7 +28,12 @@ export const elsewhere: Record<string, string[]> = {
   ],
   'A release and its libraries, from the net; test/scripts/pack.test.ts runs the package.': ['npm install --global '],
   'Makes a release; test/scripts/release.test.ts tells what has to agree.': ['npm version ', 'git commit ', 'git tag '],
-  'Docker; test/deploy/compose.test.ts reads compose.yaml.': ['docker compose ', 'export PUENTE_OPS_TOKEN='],
+  'Docker; test/deploy/compose.test.ts reads compose.yaml and the Dockerfile.': [
+    'docker compose ',
+    'docker build',
+    'export PUENTE_OPS_TOKEN=',
+  ],
+  'HAProxy and a certificate; test/deploy/tls.test.ts checks the file and runs it.': ['haproxy -c '],
   'A database server of yours; test/store/postgres/transfer.test.ts carries an installation to a real one.': [
     'export PUENTE_POSTGRES_URL=',
     'npx puente migrate-store ',

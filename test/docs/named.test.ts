@@ -35,7 +35,8 @@ describe('the pages name', () => {
 
 /** Variables of the commands and the image, which are not settings. */
 const OF_THE_COMMANDS = [
-  ...['PUENTE_CONFIG', 'PUENTE_OPS_URL', 'PUENTE_CREDENTIAL', 'PUENTE_NOTICE_SECRET', 'PUENTE_NOTICE_URL'],
+  ...['PUENTE_CONFIG', 'PUENTE_OPS_URL'],
+  ...['PUENTE_CREDENTIAL', 'PUENTE_NOTICE_SECRET', 'PUENTE_NOTICE_URL'].flatMap((name) => [name, `${name}_FILE`]),
   'PUENTE_POSTGRES_PASSWORD',
 ];
 

@@ -1,6 +1,6 @@
 /** Which calls of a capture are legacy's: a browser's export and a shared server's log have calls to other hosts. */
 
-/** The two names of the legacy API (`docs/field-notes.md`); tills call either. */
+/** The two names of the legacy API (`docs/field-notes.md` QR finding 4); tills call either. */
 const VENDOR_HOSTS: readonly string[] = ['api.mercadopago.com', 'api.mercadolibre.com'];
 /** Calls that wait until it is known whether their host is legacy's, and hosts with a count of their own. */
 const MOST_HELD = 200;

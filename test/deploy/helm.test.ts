@@ -1,0 +1,97 @@
+/**
+ * The chart of deploy/helm without Helm: what can be said of its files as they are. Rendering is Helm's own, and is not
+ * done here; README.md of the chart says so.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { loadConfig } from '../../src/config/config.ts';
+import { HOUSE } from '../run-cli.ts';
+import { read, unknownVariables } from './kit.ts';
+
+const CHART = 'deploy/helm';
+const values = parse(read(`${CHART}/values.yaml`)) as Record<string, unknown>; // checked by its schema below
+const templates = readdirSync(join(HOUSE, CHART, 'templates')).map((name) => read(`${CHART}/templates/${name}`));
+const all = templates.join('\n');
+
+describe('values', () => {
+  const schema = z.fromJSONSchema(JSON.parse(read(`${CHART}/values.schema.json`)));
+
+  it('are what the schema allows', () => {
+    expect(schema.safeParse(values).error?.issues ?? []).toEqual([]);
+  });
+
+  it.each([
+    ['another name', { ...values, replica: 2 }],
+    ['no replica', { ...values, replicas: 0 }],
+    ['a digest that is none', { ...values, image: { repository: 'puente', digest: 'latest' } }],
+    ['no name of the secret', { ...values, secret: { name: '', secretKey: 'secret-key' } }],
+  ])('with %s are refused', (_what, wrong) => {
+    expect(schema.safeParse(wrong).success).toBe(false);
+  });
+
+  it('hold a configuration that Puente takes', () => {
+    const { settings } = z
+      .object({ settings: z.record(z.string(), z.record(z.string(), z.unknown()).or(z.string())) })
+      .parse(values);
+    const env = Object.entries(settings).flatMap(([name, value]) =>
+      typeof value === 'string'
+        ? [[`PUENTE_${name.toUpperCase()}`, value]]
+        : Object.entries(value).map(([inner, text]) => [`PUENTE_${name}_${inner}`.toUpperCase(), String(text)]),
+    );
+    const loaded = loadConfig({ env: { ...Object.fromEntries(env), PUENTE_SECRET_KEY: 'k'.repeat(32) }, cwd: HOUSE });
+    expect(loaded.upstream).toBe('https://api.mercadopago.com');
+  });
+});
+
+describe('templates', () => {
+  it('use values that there are, and each of them', () => {
+    const used = new Set([...all.matchAll(/\.Values\.([\w.]+)/g)].map(([, path]) => path ?? ''));
+    const there = Object.entries(values).flatMap(([name, value]) =>
+      ['image', 'secret', 'tls', 'persistence', 'service'].includes(name)
+        ? Object.keys(z.record(z.string(), z.unknown()).parse(value)).map((inner) => `${name}.${inner}`)
+        : [name],
+    );
+    expect([...used].sort()).toEqual(there.sort());
+  });
+
+  it('close what they open', () => {
+    for (const text of templates) {
+      const opened = text.match(/\{\{-? (?:if|with|range) /g)?.length ?? 0;
+      expect(text.match(/\{\{-? end \}\}/g)?.length ?? 0).toBe(opened);
+      expect(text.match(/\{\{/g)?.length).toBe(text.match(/\}\}/g)?.length);
+    }
+  });
+
+  it('set variables that are settings, and keep those of Kubernetes out', () => {
+    const names = [...all.matchAll(/name: (PUENTE_\w+)/g)].map(([, name]) => name ?? '');
+    expect(names.length).toBeGreaterThan(10);
+    expect(unknownVariables(names)).toEqual([]);
+    expect(all).toContain('enableServiceLinks: false');
+  });
+
+  it('probe the port for probes alone, and wait until calls have ended', () => {
+    const probes = [...all.matchAll(/httpGet: \{ path: (\S+), port: (\w+) \}/g)].map(
+      ([, path, port]) => `${path} ${port}`,
+    );
+    expect(probes).toEqual(['/healthz health', '/healthz health', '/readyz health']);
+    const port = /PUENTE_HEALTH_PORT, value: "(\d+)"/.exec(all)?.[1] ?? 'none';
+    expect(all).toContain(`{ name: health, containerPort: ${port} }`);
+    const farewell_ms = Number(/PUENTE_SHUTDOWN_FAREWELL_MS, value: "(\d+)"/.exec(all)?.[1]);
+    const { grace_ms } = loadConfig({ env: {}, cwd: HOUSE }).shutdown;
+    const wait_ms = Number(/terminationGracePeriodSeconds: (\d+)/.exec(all)?.[1]) * 1_000;
+    expect(wait_ms).toBeGreaterThan(farewell_ms + grace_ms);
+  });
+
+  it('mount secrets for the group of the process alone, as Puente asks for', () => {
+    expect(all.match(/secretName: [^}]*\}\}, defaultMode: 0440 \}/g)).toHaveLength(2);
+    expect(all).toContain('fsGroup: 1000');
+  });
+
+  it('name the version of Puente', () => {
+    const { version } = JSON.parse(read('package.json')) as { version: string }; // our file
+    expect(parse(read(`${CHART}/Chart.yaml`))).toMatchObject({ apiVersion: 'v2', appVersion: version });
+  });
+});
