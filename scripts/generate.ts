@@ -50,6 +50,7 @@ function describedProgram(): ReturnType<typeof puenteProgram> {
     loadInstaller: elsewhere,
     examineOffline: elsewhere,
     checkFidelity: elsewhere,
+    folderInSettings: async () => null,
   });
 }
 

@@ -52,6 +52,10 @@ const program = puenteProgram({
     const { checkFidelity } = await import('./app/fidelity.ts');
     return checkFidelity(process.cwd(), options, tell);
   },
+  folderInSettings: async () => {
+    const { loadConfig } = await import('./config/config.ts');
+    return loadConfig({ env: process.env, cwd: process.cwd() }).mappings.folder;
+  },
 });
 
 // The reader of the output may close it early, as `| head` does.

@@ -117,7 +117,9 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
     },
     cwd: process.cwd(),
   });
-  const app = await startApp(config, { tables: tables(), ...parts });
+  // A folder of tables is laid over the shipped ones by the start itself.
+  const shipped = config.mappings.folder === null ? { tables: tables() } : {};
+  const app = await startApp(config, { ...shipped, ...parts });
   if (app.sandbox === null) throw new Error('the bench runs on the sandbox');
   const sandbox = app.sandbox;
   return {

@@ -14,6 +14,7 @@ export function programHere(): Command {
     loadInstaller: elsewhere,
     examineOffline: elsewhere,
     checkFidelity: elsewhere,
+    folderInSettings: async () => null,
   });
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { loadTables } from '../mapping/load.ts';
 import type { Ports } from '../ops/ports.ts';
+import { noteTables } from '../ops/tables.ts';
 import { systemClock } from '../proxy/clock.ts';
 import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder.ts';
 import type { Admission } from '../proxy/http/admission.ts';
@@ -46,7 +47,7 @@ export async function openInside(
       standardOutput(() => metrics.count('dropped_log_lines')),
     );
   const clock = parts.clock ?? systemClock;
-  const tables = parts.tables ?? loadTables(MAPPINGS, getCompileCacheDir() ?? null);
+  const tables = parts.tables ?? loadTables(MAPPINGS, getCompileCacheDir() ?? null, config.mappings.folder);
   parts.onStep?.('tables');
   makeDataDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
@@ -82,6 +83,7 @@ export async function openInside(
     evidence,
     failpoint: parts.failpoint ?? (() => undefined),
   });
+  await noteTables(ports);
   const leftovers = sandbox === null ? 0 : await closeLeftovers(ports, sandbox);
   if (leftovers > 0)
     remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox does not know them.`);

@@ -51,6 +51,7 @@ export function installationOf(
     disk: config.store,
     backup_every_ms: backupEvery_ms(config),
     backup_directory: config.backup.directory ?? join(config.data_dir, 'backups'),
+    mappings_folder: config.mappings.folder,
   };
 }
 

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
-import type { Tables } from '../mapping/tables.ts';
+import type { LoadedTables } from '../mapping/tables.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Clock, rememberingClock } from '../proxy/clock.ts';
 import type { Log } from '../proxy/log.ts';
@@ -156,7 +156,7 @@ export interface AppParts {
   random?: () => number;
   log?: Log;
   /** Proved and compiled already, for example to observe which rows fire. */
-  tables?: Tables;
+  tables?: LoadedTables;
   failpoint?: Failpoint;
   /** Set in a worker process: shares the metrics of all workers. */
   joinWorkers?: typeof joinWorkers;

@@ -95,6 +95,7 @@ function withAbsolutePaths(config: Settings, cwd: string): Settings {
   return {
     ...config,
     data_dir: resolve(cwd, config.data_dir),
+    mappings: { folder: absolute(config.mappings.folder) },
     backup: { ...config.backup, directory: absolute(config.backup.directory) },
     secret_key_file: absolute(config.secret_key_file),
     ops: {

@@ -109,6 +109,7 @@ export const settings = z.strictObject({
     canary_salt: line('a text of one line'),
     legacy_hold_ms: milliseconds(1000, 30 * 86_400_000),
   }),
+  mappings: z.strictObject({ folder: orNull(path('the path of a directory')) }),
   moves: z.strictObject({
     gate: choice(['enforce', 'advise']),
     second_approver: flag(),

@@ -182,6 +182,11 @@ export function legacyError(family: Family, name: string): LegacyErrorEntry | nu
   return Object.hasOwn(catalogue, name) ? (catalogue[name] ?? null) : null;
 }
 
+/** Every name that `legacyError` knows in the family. */
+export function legacyErrorNames(family: Family): string[] {
+  return Object.keys(catalogues[family]);
+}
+
 /** Never has an `id` (`docs/field-notes.md` Point §1.9, QR §1.1 and §3). @param detail replaces `{}`. */
 export function errorBody(family: Family, entry: LegacyErrorEntry, detail: string): Record<string, unknown> {
   const named = namesOf(family, detail);

@@ -8,14 +8,45 @@ import { describeRows } from './describe.ts';
 import { errorFinder, refusal, sourceRefusal } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
 import { compareAnswers } from './match.ts';
+import type { Sets } from './own-folder.ts';
 import { anyElement, contains, hasValue, matchPath, type Path, printPath, propertyName } from './path.ts';
 import { flat } from './row.ts';
-import type { Documents, WrittenOperation, WrittenSite, WrittenTable } from './schema.ts';
+import { type Documents, numberOf, type WrittenOperation, type WrittenSite, type WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
 
-export function assemble(documents: Documents): LoadedTables {
+/** The tables of all merchants, with those of merchants that have their own. Tables that several sets share are compiled once. */
+export function assembleAll({ shipped, common, merchants }: Sets): LoadedTables {
+  const compiled: Compiled = new Map();
+  const facts = { shipped_revision: shipped.revision, laid: common.laid };
+  const sets = new Map<string, LoadedTables>();
+  const all: LoadedTables = {
+    ...assemble(common.documents, compiled),
+    ...facts,
+    with_own: [...merchants.keys()],
+    ownOf: (id) => sets.get(id ?? '') ?? null,
+  };
+  for (const [merchant, { documents, laid }] of merchants)
+    sets.set(merchant, {
+      ...assemble(documents, compiled),
+      ...facts,
+      laid: [...common.laid, ...laid],
+      ownOf: (id) => (id === merchant ? null : (sets.get(id ?? '') ?? all)),
+    });
+  return all;
+}
+
+/** Compiled tables by their documents. */
+type Compiled = Map<WrittenTable, CompiledTable>;
+
+/** One set of tables, without those of merchants. */
+export function assemble(documents: Documents, known: Compiled = new Map()): LoadedTables {
   const sites = documents.sites.map((site) => site.id);
-  const compiled = new Map(documents.tables.map((table) => [table.table, compileTable(table, sites)]));
+  const compiledOnce = (table: WrittenTable): CompiledTable => {
+    const compiled = known.get(table) ?? compileTable(table, sites);
+    known.set(table, compiled);
+    return compiled;
+  };
+  const compiled = new Map(documents.tables.map((table) => [table.table, compiledOnce(table)]));
   const withRole = (role: string) =>
     needed(compiled, documents.tables.find((table) => table.role === role)?.table ?? role);
   const headersOf = new Map(
@@ -31,6 +62,10 @@ export function assemble(documents: Documents): LoadedTables {
   return {
     documents,
     revision: documents.revision,
+    shipped_revision: documents.revision,
+    laid: [],
+    with_own: [],
+    ownOf: () => null,
     operations,
     isCarried: (method, path) =>
       documents.carried.some((one) => one.method === method && matchPath(one.path, path) !== null),
@@ -160,18 +195,18 @@ export function fieldsThatCame(
 /** Ids of every row of every table, so that a test can find rows that never fired. */
 export function rowIds({ documents }: Pick<LoadedTables, 'documents'>): string[] {
   const nested = (table: string, rows: WrittenTable['rows'], parent = ''): string[] =>
-    rows.flatMap((row, index) => [
-      `${table}#${parent}${index + 1}`,
-      ...nested(table, row.rows ?? [], `${parent}${index + 1}.`),
-    ]);
+    rows.flatMap((row, index) => {
+      const number = row.number ?? `${parent}${index + 1}`;
+      return [`${table}#${number}`, ...nested(table, row.rows ?? [], `${number}.`)];
+    });
   return [
     ...documents.tables.flatMap((table) => nested(table.table, table.rows)),
-    ...documents.states.flatMap((table) => table.rows.map((_, index) => `${table.table}#${index + 1}`)),
+    ...documents.states.flatMap((table) => table.rows.map((row, index) => `${table.table}#${numberOf(row, index)}`)),
     ...documents.errors.flatMap((table) => [
       ...Object.entries(table.calls).flatMap(([call, rows]) =>
-        rows.map((_, index) => `${table.table}#${call}.${index + 1}`),
+        rows.map((row, index) => `${table.table}#${call}.${numberOf(row, index)}`),
       ),
-      ...table.any.map((_, index) => `${table.table}#any.${index + 1}`),
+      ...table.any.map((row, index) => `${table.table}#any.${numberOf(row, index)}`),
     ]),
   ];
 }

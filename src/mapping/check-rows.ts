@@ -1,18 +1,27 @@
 /** The proofs of one field table: every source field has a row, every target field is right, at every site. */
 
-import { legacyError } from '../contract/legacy-errors.ts';
+import { legacyError, legacyErrorNames } from '../contract/legacy-errors.ts';
 import { intentStates } from '../contract/legacy-point.ts';
 import { merchantOrderStates } from '../contract/merchant-orders.ts';
 import { orderStatuses } from '../contract/orders.ts';
 import { upstreamErrorCodes } from '../contract/upstream.ts';
 import { UNKNOWN_STATUS } from './compile.ts';
 import { contextSchema } from './context.ts';
-import { contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
+import { contractNames, contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters, wantsDetail } from './errors.ts';
+import { whatFits } from './near.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
-import type { Filed, WrittenErrorRow, WrittenErrors, WrittenOperation, WrittenStates, WrittenTable } from './schema.ts';
+import {
+  type Filed,
+  numberOf,
+  type WrittenErrorRow,
+  type WrittenErrors,
+  type WrittenOperation,
+  type WrittenStates,
+  type WrittenTable,
+} from './schema.ts';
 
 /** @param headers the table applied before a request's own rows, for the part `headers`; null for that table itself. */
 export function checkTable(
@@ -23,8 +32,8 @@ export function checkTable(
   const from = contractOf(table.from);
   const to = contractOf(table.to);
   const fail = (message: string): Failure => ({ file: table.file, row: null, message });
-  if (!from) return [fail(`no contract schema is called '${table.from}'`)];
-  if (!to) return [fail(`no contract schema is called '${table.to}'`)];
+  if (!from) return [fail(`no contract schema is called '${table.from}'${whatFits(table.from, contractNames)}`)];
+  if (!to) return [fail(`no contract schema is called '${table.to}'${whatFits(table.to, contractNames)}`)];
   const rows = wholeRows(rowsOf(table.table, table.rows));
   const view: View = { table, from: from.shape, to: to.shape, rows, headers };
   return [
@@ -46,25 +55,39 @@ interface View {
 
 const contextShape = shapeOf(contextSchema);
 
-function numberOf(row: Row): string {
+function placeOf(row: Row): string {
   return row.id.slice(row.id.indexOf('#') + 1);
 }
 
 function checkRow({ table, from, to }: View, row: Row, sites: readonly string[]): Failure[] {
   const { failures, complain: complainOf } = complaints(table);
-  const complain = (message: string) => complainOf(numberOf(row), message);
+  const complain = (message: string, key?: string) => complainOf(placeOf(row), message, key);
   const sources = [...(row.verb === 'const' || row.verb === 'context' ? [] : [row.from]), ...row.reads];
   for (const path of sources) {
-    if (!findIn(from, path)) complain(`the source ${table.from} has no ${printPath(path)}`);
+    if (!findIn(from, path))
+      complain(`the source ${table.from} has no ${printPath(path)}${fitting(from, path)}`, keyOf(row, path));
   }
-  if (row.verb === 'context' && !findIn(contextShape, row.from)) complain(`the context has no ${printPath(row.from)}`);
-  if (row.to && !findIn(to, row.to)) complain(`the target ${table.to} has no ${printPath(row.to)}`);
+  if (row.verb === 'context' && !findIn(contextShape, row.from))
+    complain(`the context has no ${printPath(row.from)}${fitting(contextShape, row.from)}`, 'context');
+  if (row.to && !findIn(to, row.to))
+    complain(`the target ${table.to} has no ${printPath(row.to)}${fitting(to, row.to)}`, 'to');
   if (row.converter !== null && !Object.hasOwn(converters, row.converter))
-    complain(`no converter is called '${row.converter}'`);
+    complain(`no converter is called '${row.converter}'${whatFits(row.converter, Object.keys(converters))}`, 'with');
   for (const site of row.sites ?? []) {
-    if (!sites.includes(site)) complain(`sites.yaml has no site ${site}`);
+    if (!sites.includes(site)) complain(`sites.yaml has no site ${site}${whatFits(site, sites)}`, 'sites');
   }
   return failures;
+}
+
+/** The paths of the shape that a wrong one may have meant. */
+function fitting(shape: Shape, path: Path): string {
+  const known = leavesOf(shape).map((leaf) => printPath(leaf));
+  return whatFits(printPath(anyElement(path)), known);
+}
+
+/** The key of a row that names this source. */
+function keyOf({ verb, from }: Row, path: Path): string {
+  return path === from ? verb : 'reads';
 }
 
 /** A table has a policy for unknown keys exactly when its source accepts them. */
@@ -118,8 +141,8 @@ function writtenTwice({ table, rows }: View, site: string): Failure[] {
   return writers.flatMap((row, index) => {
     const earlier = writers.slice(0, index).find((other) => overlaps(other.to, row.to));
     if (!earlier) return [];
-    const message = `${printPath(row.to)} is already written by row ${numberOf(earlier)}`;
-    return [{ file: table.file, row: numberOf(row), message }];
+    const message = `${printPath(row.to)} is already written by row ${placeOf(earlier)}`;
+    return [{ file: table.file, row: placeOf(row), key: 'to', message }];
   });
 }
 
@@ -141,7 +164,7 @@ function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
     const found = writers.filter((row) => row.verb !== 'each' && contains(anyElement(row.to), path));
     const fail = (message: string): Failure => ({
       file: table.file,
-      row: found[0] ? numberOf(found[0]) : null,
+      row: found[0] ? placeOf(found[0]) : null,
       message,
     });
     if (found.length === 0) return [fail(`the required target field ${printPath(path)} is written by no row`)];
@@ -218,20 +241,23 @@ export function checkStates(table: Filed<WrittenStates>): Failure[] {
   }
   const legacy: readonly string[] = table.family === 'point' ? intentStates : merchantOrderStates;
   table.rows.forEach((row, index) => {
-    const number = String(index + 1);
-    if (!known.includes(row.status)) complain(number, `orders have no status '${row.status}'`);
+    const number = numberOf(row, index);
+    if (!known.includes(row.status))
+      complain(number, `orders have no status '${row.status}'${whatFits(row.status, known)}`, 'status');
     if (ended.has(row.status)) complain(number, `the order status ${row.status} has a row already`);
     const detailed = `${row.status} with ${row.detail}`;
     if (ended.has(detailed)) complain(number, `the order status ${detailed} has a row already`);
     ended.add(row.detail === undefined ? row.status : detailed);
     for (const intent of shown(row)) {
-      if (!legacy.includes(intent)) complain(number, `${table.family} has no state '${intent}'`);
+      if (!legacy.includes(intent))
+        complain(number, `${table.family} has no state '${intent}'${whatFits(intent, legacy)}`, 'shows');
     }
     if (row.status === UNKNOWN_STATUS && row.final) complain(number, 'an unknown status must not look final');
   });
   const produced = table.rows.flatMap(shown);
   table.never.forEach((row, index) => {
-    if (!legacy.includes(row.shows)) complain(`never ${index + 1}`, `${table.family} has no state '${row.shows}'`);
+    if (!legacy.includes(row.shows))
+      complain(`never ${index + 1}`, `${table.family} has no state '${row.shows}'${whatFits(row.shows, legacy)}`);
     if (produced.includes(row.shows)) complain(`never ${index + 1}`, `a row does produce ${row.shows}`);
   });
   for (const state of legacy) {
@@ -239,6 +265,10 @@ export function checkStates(table: Filed<WrittenStates>): Failure[] {
     if (!named) complain(null, `the state ${state} is neither produced nor named under never`);
   }
   return failures;
+}
+
+function codesOf(known: readonly (readonly [number, string])[], status: unknown): string[] {
+  return known.filter(([one]) => one === status).map(([, code]) => code);
 }
 
 function shown(row: WrittenStates['rows'][number]): string[] {
@@ -263,13 +293,17 @@ export function checkErrors(table: Filed<WrittenErrors>, operations: readonly Wr
     const known: readonly (readonly [number, string])[] = calls.find((one) => one === call)
       ? upstreamErrorCodes[call as keyof typeof upstreamErrorCodes]
       : [];
-    if (known.length === 0) complain(null, `no upstream call is named '${call}'`);
+    if (known.length === 0) complain(null, `no upstream call is named '${call}'${whatFits(call, calls)}`);
     else if (!used.has(call)) complain(null, `no operation of ${table.family} calls '${call}'`);
     rows.forEach((row, index) => {
-      const number = `${call} ${index + 1}`;
+      const number = `${call} ${numberOf(row, index)}`;
       failures.push(...checkErrorRow(table, number, row));
       if (known.length > 0 && !known.some(([status, code]) => row.status === status && row.code === code))
-        complain(number, `${call} documents no error ${row.status} '${row.code}'`);
+        complain(
+          number,
+          `${call} documents no error ${row.status} '${row.code}'${whatFits(row.code ?? '', codesOf(known, row.status))}`,
+          'code',
+        );
       const before = rows
         .slice(0, index)
         .some((one) => one.status === row.status && one.code === row.code && unconditional(one));
@@ -282,7 +316,7 @@ export function checkErrors(table: Filed<WrittenErrors>, operations: readonly Wr
 function checkCommonRows(table: Filed<WrittenErrors>): Failure[] {
   const { failures, complain } = complaints(table);
   for (const [index, row] of table.any.entries()) {
-    const number = `any ${index + 1}`;
+    const number = `any ${numberOf(row, index)}`;
     if (row.status === undefined && index < table.any.length - 1) complain(number, 'the default row comes last');
     failures.push(...checkErrorRow(table, number, row));
   }
@@ -295,10 +329,18 @@ function checkCommonRows(table: Filed<WrittenErrors>): Failure[] {
 function checkErrorRow(table: Filed<WrittenErrors>, number: string, row: WrittenErrorRow): Failure[] {
   const { failures, complain } = complaints(table);
   if (row.with !== undefined && !Object.hasOwn(detailConverters, row.with))
-    complain(number, `no converter is called '${row.with}'`);
+    complain(
+      number,
+      `no converter is called '${row.with}'${whatFits(row.with, Object.keys(detailConverters))}`,
+      'with',
+    );
   const wants = wantsDetail(table.family, row.error);
   if (legacyError(table.family, row.error) === null)
-    complain(number, `the legacy catalogue has no error '${row.error}'`);
+    complain(
+      number,
+      `the legacy catalogue has no error '${row.error}'${whatFits(row.error, legacyErrorNames(table.family))}`,
+      'error',
+    );
   else if (wants && row.with === undefined)
     complain(number, `the message of ${row.error} has a place for a detail: give a converter`);
   else if (!wants && row.with !== undefined) complain(number, `the message of ${row.error} has no place for a detail`);
@@ -315,10 +357,16 @@ export interface Failure {
   /** Counted from 1; null for the whole file. */
   row: string | null;
   message: string;
+  /** The key of the row, or of the file, that is wrong. */
+  key?: string | undefined;
+  /** In the file, counted from 1. */
+  line?: number;
+  column?: number;
 }
 
 export function complaints({ file }: { file: string }) {
   const failures: Failure[] = [];
-  const complain = (row: string | null, message: string): void => void failures.push({ file, row, message });
+  const complain = (row: string | null, message: string, key?: string): void =>
+    void failures.push({ file, row, message, ...(key === undefined ? {} : { key }) });
   return { failures, complain };
 }

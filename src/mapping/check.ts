@@ -10,33 +10,67 @@ import { contractOf, findIn, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters } from './errors.ts';
 import { type LimitationCondition, markedInCode, type WrittenLimitation } from './limitations.ts';
+import { whatFits } from './near.ts';
 import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
 import { linkFamilies } from './tables.ts';
 
 export function check(documents: Documents): Failure[] {
-  const sites = documents.sites.map((site) => site.id);
-  const headersOf = (table: WrittenTable) =>
-    table.role === 'headers'
-      ? null
-      : (documents.tables.find((one) => one.role === 'headers' && one.family === table.family) ?? null);
   return [
     ...checkSites(documents),
     ...checkLimitations(documents),
     ...checkOperations(documents),
     ...checkRoles(documents),
     ...checkUse(documents),
-    ...documents.tables.flatMap((table) => checkTable(table, sites, headersOf(table))),
     ...checkDoubleReads(documents),
-    ...checkFacts(documents),
-    ...documents.states.flatMap(checkStates),
-    ...documents.errors.flatMap((table) => checkErrors(table, documents.operations)),
+    ...checkTables(
+      documents,
+      () => true,
+      () => true,
+    ),
   ];
 }
 
+/**
+ * The proofs of tables that rows of one's own are laid over; all other proofs hold for the shipped tables, and their
+ * operations, roles and names stay as they are. A table of headers is proved with the requests that read it.
+ */
+export function checkLaid(documents: Documents): Failure[] {
+  const headers = documents.tables.filter((table) => table.role === 'headers' && isLaid(table)).map(familyOf);
+  return checkTables(documents, isLaid, (table) => isLaid(table) || headers.includes(table.family));
+}
+
+function isLaid({ shipped }: Filed<object>): boolean {
+  return shipped !== undefined;
+}
+
+/** @param isOfFields which tables of fields, beside the states and errors that are wanted. */
+function checkTables(
+  documents: Documents,
+  isWanted: (table: Filed<object>) => boolean,
+  isOfFields: (table: Filed<WrittenTable>) => boolean,
+): Failure[] {
+  const sites = documents.sites.map((site) => site.id);
+  const headersOf = (table: WrittenTable) =>
+    table.role === 'headers'
+      ? null
+      : (documents.tables.find((one) => one.role === 'headers' && one.family === table.family) ?? null);
+  const tables = documents.tables.filter(isOfFields);
+  return [
+    ...tables.flatMap((table) => checkTable(table, sites, headersOf(table))),
+    ...checkFacts({ operations: documents.operations, tables }),
+    ...documents.states.filter(isWanted).flatMap(checkStates),
+    ...documents.errors.filter(isWanted).flatMap((table) => checkErrors(table, documents.operations)),
+  ];
+}
+
+/** @returns a line each: file, line and column where they are known, the row, and what is wrong. */
 export function printFailures(failures: readonly Failure[]): string {
-  const lines = failures.map(({ file, row, message }) => `  ${file}${row === null ? '' : ` row ${row}`}: ${message}`);
+  const lines = failures.map(
+    ({ file, row, message, line, column }) =>
+      `  ${file}${line === undefined ? '' : `:${line}:${column}`}${row === null ? '' : ` row ${row}`}: ${message}`,
+  );
   return `The mapping tables do not hold (${failures.length} ${failures.length === 1 ? 'proof fails' : 'proofs fail'}):\n${lines.join('\n')}`;
 }
 
@@ -62,10 +96,18 @@ function checkOperations({ operations, tables }: Documents): Failure[] {
     if (operations.findIndex((one) => one.name === operation.name) < index)
       complain(`the name ${operation.name} is given twice`);
     if (operation.upstream !== null && !Object.hasOwn(upstreamErrorCodes, operation.upstream)) {
-      complain(`no upstream call is named '${operation.upstream}'`);
+      complain(
+        `no upstream call is named '${operation.upstream}'${whatFits(operation.upstream, Object.keys(upstreamErrorCodes))}`,
+      );
     }
     for (const name of [operation.request, operation.answer]) {
-      if (name !== null && !tables.some((table) => table.table === name)) complain(`there is no table '${name}'`);
+      if (name !== null && !tables.some((table) => table.table === name))
+        complain(
+          `there is no table '${name}'${whatFits(
+            name,
+            tables.map(({ table }) => table),
+          )}`,
+        );
     }
   });
   return failures;
@@ -176,7 +218,7 @@ function noDoubleRead({ method, upstream, request, answer }: WrittenOperation): 
   return request === null || answer === null ? 'it needs a request table and an answer table' : null;
 }
 
-export function checkFacts({ operations, tables }: Documents): Failure[] {
+export function checkFacts({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Failure[] {
   const compared = new Set(operations.filter((one) => one.double_read).map((one) => one.answer));
   const requests = new Set(operations.map((one) => one.request));
   return tables.flatMap((table) => {
@@ -222,6 +264,8 @@ function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean
 }
 
 function adviceFaults(row: Row, isRequest: boolean): string[] {
+  // Of a converter that does not exist nothing more can be said.
+  if (row.converter !== null && !Object.hasOwn(converters, row.converter)) return [];
   const loses = canLose(row);
   if (row.advice !== null && !loses && !refuses(row)) return ['nothing is lost here, so the advice has no use'];
   if (isRequest && loses && row.advice === null)

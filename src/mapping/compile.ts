@@ -6,7 +6,7 @@ import { converters } from './converters.ts';
 import { refusal } from './errors.ts';
 import { anyElement, type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { type Policy, type Row, rowsOf } from './row.ts';
-import type { WrittenStates, WrittenTable } from './schema.ts';
+import { numberOf, type WrittenStates, type WrittenTable } from './schema.ts';
 import { type Loss, type MappingContext, type OrderState, OTHERS, type StateRow, type Tables } from './tables.ts';
 import type { Converted, Converter } from './values.ts';
 
@@ -295,7 +295,7 @@ function rowsByStatus({ table, rows }: WrittenStates): ByStatus {
       final: row.final,
       held: row.settled !== undefined,
       notices: row.notices,
-      row: `${table}#${index + 1}`,
+      row: `${table}#${numberOf(row, index)}`,
       known: row.status !== UNKNOWN_STATUS,
       detail: row.detail,
     });

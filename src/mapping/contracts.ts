@@ -23,6 +23,11 @@ const schemas = new Map<string, unknown>([
   ['legacyHeaders', legacyHeaders],
 ]);
 
+/** Every name that a table may give in `from` and `to`. */
+export const contractNames: readonly string[] = [...schemas]
+  .filter(([, schema]) => schema instanceof z.ZodType)
+  .map(([name]) => name);
+
 const known = new Map<string, Contract>();
 
 /** Null when tables may not name it. `nothing` has no fields, `context` is `context.ts`. */

@@ -6,7 +6,7 @@ import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { MarkedLimitation } from './limitations.ts';
 import { type Path, propertyName, reader } from './path.ts';
-import type { WrittenErrorRow, WrittenErrors } from './schema.ts';
+import { numberOf, type WrittenErrorRow, type WrittenErrors } from './schema.ts';
 import type { ErrorRow, MappingContext, Tables } from './tables.ts';
 import { minorUnits } from './values.ts';
 
@@ -27,7 +27,7 @@ interface NumberedRow extends WrittenErrorRow {
 /** Rows are tried in order: those of the call, then those for every call; the last one always holds. */
 export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): Tables['error'] {
   const numbered = (table: string, name: string, rows: readonly WrittenErrorRow[]): NumberedRow[] =>
-    rows.map((row, index) => ({ ...row, id: `${table}#${name}.${index + 1}` }));
+    rows.map((row, index) => ({ ...row, id: `${table}#${name}.${numberOf(row, index)}` }));
   const calls = new Map<string, NumberedRow[]>();
   for (const table of tables) {
     const any = numbered(table.table, 'any', table.any);

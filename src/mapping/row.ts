@@ -18,7 +18,7 @@ export const weights = ['money', 'identity'] as const;
 export type Weight = (typeof weights)[number] | 'other';
 
 export interface Row {
-  /** `table#3`, or `table#3.1` inside an `each`; counted from 1. */
+  /** `table#3`, or `table#3.1` inside an `each`; counted from 1. `table#own.1` is a row of one's own. */
   id: string;
   verb: Verb;
   /** Source path of copy, drop and each; context path of context; empty for const. */
@@ -67,6 +67,8 @@ interface WrittenRow {
   weight?: (typeof weights)[number] | undefined;
   advice?: string | undefined;
   why: string;
+  /** Of no file: given when rows are laid over others (`own-tables.ts`). */
+  number?: string | undefined;
 }
 
 export const writtenRow: z.ZodType<WrittenRow> = z
@@ -111,7 +113,7 @@ export const writtenRow: z.ZodType<WrittenRow> = z
 
 export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''): Row[] {
   return rows.map((row, index) => {
-    const number = `${parent}${index + 1}`;
+    const number = row.number ?? `${parent}${index + 1}`;
     const verb = verbs.find((one) => Object.hasOwn(row, one)) as Verb; // the grammar demands exactly one
     return {
       id: oneText(`${table}#${number}`),

@@ -22,6 +22,16 @@ export const fieldTable = z.strictObject({
 });
 export type WrittenTable = z.infer<typeof fieldTable>;
 
+/** The number of a row once rows of one's own are laid over a table; missing: its place, counted from 1. */
+export interface Numbered {
+  number?: string | undefined;
+}
+
+/** @param index its place in the list, from 0. */
+export function numberOf({ number }: Numbered, index: number): string {
+  return number ?? String(index + 1);
+}
+
 /** Topics of the notices of a change: the Point notice, or those of IPN (`docs/field-notes.md` QR §5.1). */
 export const noticeTopics = ['point', 'payment', 'merchant_order'] as const;
 export type NoticeTopic = (typeof noticeTopics)[number];
@@ -51,7 +61,8 @@ export const statesTable = z.strictObject({
   /** Legacy states that no order status produces. */
   never: z.array(z.strictObject({ shows: z.string(), why })),
 });
-export type WrittenStates = z.infer<typeof statesTable>;
+type StatesFile = z.infer<typeof statesTable>;
+export type WrittenStates = Omit<StatesFile, 'rows'> & { rows: (StatesFile['rows'][number] & Numbered)[] };
 
 const errorRow = z.strictObject({
   /** Missing in the default row. `4xx` and `5xx` are every status of the class; both count as defaults too. */
@@ -67,7 +78,7 @@ const errorRow = z.strictObject({
   with: z.string().optional(),
   why,
 });
-export type WrittenErrorRow = z.infer<typeof errorRow>;
+export type WrittenErrorRow = z.infer<typeof errorRow> & Numbered;
 
 /** From upstream errors to legacy errors: rows by call, then rows for every call, the last one the default. */
 export const errorsTable = z.strictObject({
@@ -78,7 +89,10 @@ export const errorsTable = z.strictObject({
   calls: z.record(z.string(), z.array(errorRow).min(1)),
   any: z.array(errorRow).min(1),
 });
-export type WrittenErrors = z.infer<typeof errorsTable>;
+export type WrittenErrors = Omit<z.infer<typeof errorsTable>, 'calls' | 'any'> & {
+  calls: Record<string, WrittenErrorRow[]>;
+  any: WrittenErrorRow[];
+};
 
 export const operationsFile = z.strictObject({
   operations: z.array(
@@ -147,5 +161,5 @@ export interface Documents {
   errors: Filed<WrittenErrors>[];
 }
 
-/** A written table and its file, relative to the directory. */
-export type Filed<Written> = Written & { file: string };
+/** A written table and its file, relative to the directory; `shipped`: the file below one that is laid over it. */
+export type Filed<Written> = Written & { file: string; shipped?: string };

@@ -125,6 +125,10 @@ export type Limitation = Omit<WrittenLimitation, 'cause' | 'test'>;
 export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
   revision: string;
+  /** Merchants with tables of their own. */
+  with_own: readonly string[];
+  /** The tables of a merchant that has its own; null: these are its tables (`tablesOf`). */
+  ownOf(merchant_id: string | null): Tables | null;
   operations: readonly Operation[];
   /** A documented write without a sale goes to legacy on every stage. @param path without query; ids may be `:id`. */
   isCarried(method: string, path: string): boolean;
@@ -184,7 +188,30 @@ export interface RowDescription extends RowWords {
   parts: RowParts;
 }
 
+/** The tables of a merchant: its own, or these. @param merchant_id null for a call of no known merchant. */
+export function tablesOf(tables: LoadedTables, merchant_id: string | null): LoadedTables;
+export function tablesOf(tables: Tables, merchant_id: string | null): Tables;
+export function tablesOf(tables: Tables, merchant_id: string | null): Tables {
+  return tables.ownOf(merchant_id) ?? tables;
+}
+
+/** One row of one's own, and what it does to the shipped rows. */
+export interface Laid {
+  /** `table#own.1`, or `table#merchant.1` in a folder of one merchant. */
+  row: string;
+  /** Ids of the rows that it stands for, with the sites where it does so only at some; empty: it is added. */
+  replaces: string[];
+  /** It takes rows away and puts none in their place. */
+  removes: boolean;
+  why: string;
+}
+
 /** The tables with their documents, for explain and the generated page. */
 export interface LoadedTables extends Tables {
   documents: Documents;
+  /** The revision of this build's tables, without rows of one's own. */
+  shipped_revision: string;
+  /** Rows of one's own in this set; in that of a merchant also those for all. */
+  laid: readonly Laid[];
+  ownOf(merchant_id: string | null): LoadedTables | null;
 }

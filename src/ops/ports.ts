@@ -1,4 +1,5 @@
 /** Ports of the operators' features: the proxy's ports, and a store with the lists and counts that operators need. */
+import type { LoadedTables } from '../mapping/tables.ts';
 import type { AuditEntry, AuditLine } from '../proxy/audit.ts';
 import type { Ports as ProxyPorts } from '../proxy/ports.ts';
 import type {
@@ -50,6 +51,7 @@ import type { SaleState } from './sale-state.ts';
 
 export interface Ports extends ProxyPorts {
   store: Store;
+  tables: LoadedTables;
 }
 
 /** The whole store; both engines implement it. Each method is one transaction. */

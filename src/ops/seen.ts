@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
+import { MOST_NEAR, nearTo } from '../mapping/near.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import { reasonAlone } from './api/person.ts';
 import { folded } from './fields.ts';
@@ -159,11 +160,8 @@ function wrongId(id: string): Spoken {
 
 // What a mistyped id may have meant: pure.
 
-/** Unseen ids of one refusal that are named, and near ones of each. */
+/** Unseen ids of one refusal that are named. */
 const MOST_NAMED = 20;
-const MOST_NEAR = 5;
-/** Two slips: further ones find unrelated ids. */
-const MOST_SLIPS = 2;
 
 /** The first id that a list has twice; undefined without one. Each id is looked at once. */
 export function namedTwice(ids: Iterable<string>): string | undefined {
@@ -200,37 +198,4 @@ export function nearMerchants(wanted: string, known: readonly Named[]): string[]
     .filter(({ id, settings }) => ids.includes(id) || isAlike(settings.name))
     .slice(0, MOST_NEAR)
     .map(({ id, settings: { name } }) => (name === null ? id : `${id} (${name})`));
-}
-
-/** The known words that the fewest slips, two at most, turn into the wanted one. */
-export function nearTo(wanted: string, known: readonly string[]): string[] {
-  const counted = known
-    .filter((one) => Math.abs(one.length - wanted.length) <= MOST_SLIPS)
-    .map((one) => ({ one, slips: slipsBetween(wanted, one) }))
-    .filter(({ slips }) => slips <= MOST_SLIPS);
-  const fewest = Math.min(...counted.map(({ slips }) => slips));
-  return counted
-    .filter(({ slips }) => slips === fewest)
-    .slice(0, MOST_NEAR)
-    .map(({ one }) => one);
-}
-
-/** Characters that are missing, added or wrong, and neighbours that are swapped (optimal string alignment). */
-function slipsBetween(from: string, to: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
-  for (let row = 1; row <= from.length; row++) {
-    const now = [row];
-    for (let column = 1; column <= to.length; column++) {
-      const wrong = from[row - 1] === to[column - 1] ? 0 : 1;
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      now[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (now[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + wrong,
-        swapped ? (before[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    [before, last] = [last, now];
-  }
-  return last[to.length] ?? 0;
 }

@@ -83,6 +83,7 @@ export const auditActions = [
   'log lost',
   'store transferred',
   'erase',
+  'tables',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

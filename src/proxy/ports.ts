@@ -85,6 +85,10 @@ function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
   };
   return {
     ...tables,
+    ownOf: (merchant_id) => {
+      const own = tables.ownOf(merchant_id);
+      return own === null ? null : notingTables(own, draft);
+    },
     request: (operation, source, context) => {
       try {
         const translated = fired(tables.request(operation, source, context));

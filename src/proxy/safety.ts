@@ -2,7 +2,7 @@
 import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
-import type { Tables } from '../mapping/tables.ts';
+import { type Tables, tablesOf } from '../mapping/tables.ts';
 import type { AuditAction, AuditEntry } from './audit.ts';
 import {
   type Exchange,
@@ -44,7 +44,9 @@ type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'co
 
 export function createSafetyWatch(ports: Parts): SafetyWatch {
   const rules = ports.settings.safety;
-  const defaults = defaultRows(ports.tables);
+  const { tables } = ports;
+  const sets = [tables, ...tables.with_own.map((merchant_id) => tablesOf(tables, merchant_id))];
+  const defaults = new Set(sets.flatMap((set) => [...defaultRows(set)]));
   const creates = new Set(
     ports.tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name),
   );

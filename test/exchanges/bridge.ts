@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { Tables } from '../../src/mapping/tables.ts';
+import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { systemClock } from '../../src/proxy/clock.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { call, type Delivery, OPS_TOKEN, type Receiver, startReceiver, tokenOf, topicOf } from '../kit.ts';
@@ -37,7 +37,7 @@ export interface Bridge {
   close(): Promise<void>;
 }
 
-export async function startBridge(tables: Tables): Promise<Bridge> {
+export async function startBridge(tables: LoadedTables): Promise<Bridge> {
   const upstream = await startUpstream();
   const receiver = await startReceiver();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-exchanges-'));

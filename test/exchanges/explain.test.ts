@@ -2,7 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { upstreamRoutes } from '../../src/contract/upstream.ts';
-import { type Explanation, explain } from '../../src/mapping/explain.ts';
+import { explain } from '../../src/mapping/explain.ts';
+import type { Explanation } from '../../src/mapping/explanation.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import type { Operation } from '../../src/mapping/tables.ts';
 import { type Exchange, exchangeFiles, isExchangeFile, readExchanges, type Step } from './kit.ts';

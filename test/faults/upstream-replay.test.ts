@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
-import type { Tables } from '../../src/mapping/tables.ts';
+import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { eventually } from '../kit.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream } from './upstream-stand.ts';
 
 /** Tables of a newer version, which describe each order in other words. */
-function newerTables(): Tables {
+function newerTables(): LoadedTables {
   const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
   return {
     ...tables,

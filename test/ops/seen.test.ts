@@ -1,6 +1,6 @@
 /** An action on a merchant or a unit that was never seen is refused on every path, with those that are near it. */
 import { expect, it } from 'vitest';
-import { nearTo } from '../../src/ops/seen.ts';
+import { nearTo } from '../../src/mapping/near.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { command } from './moves/command.ts';

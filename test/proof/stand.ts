@@ -137,7 +137,9 @@ export function createStand(): Stand {
     },
     async within(draft, work) {
       const { ports } = stand;
-      stand.ports = { ...forExchange(ports, draft), store: ports.store };
+      const noting = forExchange(ports, draft);
+      const { ownOf } = ports.tables;
+      stand.ports = { ...noting, store: ports.store, tables: { ...ports.tables, ...noting.tables, ownOf } };
       try {
         return await work();
       } finally {

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express';
 import { createPorts } from '../../src/app/ports.ts';
 import { startLoops } from '../../src/app/work.ts';
 import type { Config } from '../../src/config/config.ts';
-import type { Tables } from '../../src/mapping/tables.ts';
+import type { LoadedTables } from '../../src/mapping/tables.ts';
 import type { Ports, Store } from '../../src/ops/ports.ts';
 import { createAfter } from '../../src/proxy/http/after-answer.ts';
 import { createExchanges, type Exchanges } from '../../src/proxy/http/exchange.ts';
@@ -28,7 +28,7 @@ export interface Surroundings {
   memory: MemoryStore;
   rows: Rows;
   config: Config;
-  tables: Tables;
+  tables: LoadedTables;
   /** Offset of the process's own clock from the true time. */
   skew_ms(): number;
   upstream(life: Life): Upstream;

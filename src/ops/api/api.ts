@@ -13,6 +13,7 @@ import { planRoutes } from './plan.ts';
 import { reportRoutes } from './report.ts';
 import { type OpsParts, type OpsRoute, runRow } from './route.ts';
 import { isStreamed } from './stream.ts';
+import { tableRoutes } from './tables.ts';
 import { traceRoutes } from './trace.ts';
 import { upkeepRoutes } from './upkeep.ts';
 
@@ -25,6 +26,7 @@ const features: OpsRoute[] = [
   ...noticeRoutes,
   ...planRoutes,
   ...reportRoutes,
+  ...tableRoutes,
   ...traceRoutes,
   ...upkeepRoutes,
 ];

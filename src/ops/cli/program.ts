@@ -9,7 +9,7 @@ import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces }
 import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
 import { addInitCommand } from './init.ts';
 import type { LoadInstaller } from './init-questions.ts';
-import { addMappingCommands } from './mapping.ts';
+import { addMappingCommands, type FolderInSettings, tableFaces } from './mapping.ts';
 import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
 import { planFaces } from './plan.ts';
@@ -29,6 +29,7 @@ interface ProgramParts {
   loadInstaller: LoadInstaller;
   examineOffline: ExamineOffline;
   checkFidelity: CheckFidelity;
+  folderInSettings: FolderInSettings;
 }
 
 export function puenteProgram(parts: ProgramParts): Command {
@@ -68,7 +69,8 @@ export function puenteProgram(parts: ProgramParts): Command {
   addRestoreCommand(program, parts.restore);
   addMigrateStoreCommand(program, parts.migrateStore);
   program.commandsGroup('Tables and tools:');
-  addMappingCommands(program);
+  addMappingCommands(program, parts.folderInSettings);
+  group('Tables and tools', tableFaces);
   group('Tables and tools', openApiFaces);
   return program;
 }

@@ -92,6 +92,8 @@ export interface Installation {
   /** Null: no schedule. */
   backup_every_ms: number | null;
   backup_directory: string;
+  /** Tables of one's own; null for none. */
+  mappings_folder: string | null;
 }
 
 /** The doors by the settings, and the certificate as it is on the disk now. */

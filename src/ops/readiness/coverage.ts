@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/message.ts';
-import type { Operation, Tables } from '../../mapping/tables.ts';
+import { type Operation, type Tables, tablesOf } from '../../mapping/tables.ts';
 import { fieldOfLoss } from '../../proxy/evidence/findings.ts';
 import {
   type CoverageRow,
@@ -36,7 +36,8 @@ export type CoverageCellView = ReturnType<typeof cellsOf>[number];
  * call are listed with 0 calls and without their fields.
  */
 export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: z.infer<typeof coverageQuery>) {
-  const { store, tables } = ports;
+  const { store } = ports;
+  const tables = tablesOf(ports.tables, merchant_id);
   const [merchant, rows, traffic] = await Promise.all([
     store.merchants.merchant(merchant_id),
     store.evidence.coverage(merchant_id),
@@ -48,7 +49,7 @@ export async function viewCoverage(ports: EvidenceSource, merchant_id: string, q
     const is_used = seen.length > 0 || callsOf(traffic, operation) > 0;
     const site = merchant?.site ?? null;
     const unseen = unseenState(traffic, operation, seen);
-    return is_used || query.operation !== undefined ? cellsOf(ports, operation, site, seen, unseen) : [];
+    return is_used || query.operation !== undefined ? cellsOf(tables, operation, site, seen, unseen) : [];
   });
   return {
     merchant_id,
@@ -59,7 +60,7 @@ export async function viewCoverage(ports: EvidenceSource, merchant_id: string, q
 }
 
 function cellsOf(
-  { tables }: EvidenceSource,
+  tables: Tables,
   operation: Operation,
   site: string | null,
   seen: readonly CoverageRow[],
@@ -114,10 +115,10 @@ export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lo
     .toSorted(
       (one, other) => lossWeights.indexOf(one.weight) - lossWeights.indexOf(other.weight) || other.count - one.count,
     )
-    .map((row) => viewOf(ports, row));
+    .map((row) => viewOf(tablesOf(ports.tables, row.merchant_id), row));
 }
 
-function viewOf({ tables }: EvidenceSource, row: LedgerRow) {
+function viewOf(tables: Tables, row: LedgerRow) {
   const { path, ...loss } = shown(row);
   const operation = tables.operations.find(({ name }) => name === row.operation);
   const { text: advice, said: advice_said } = adviceOn(tables, row);

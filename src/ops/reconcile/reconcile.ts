@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
+import { tablesOf } from '../../mapping/tables.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
@@ -169,7 +170,12 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   // An event may have changed the link while the order was read.
   const current = (await ports.store.links.link(link.legacy_id)) ?? link;
   const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
-  const mismatch = judgeLink(current, known, ports.tables, await rulesFor(ports, link.merchant_id));
+  const mismatch = judgeLink(
+    current,
+    known,
+    tablesOf(ports.tables, link.merchant_id),
+    await rulesFor(ports, link.merchant_id),
+  );
   if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
   if (apply && known !== 'missing' && known !== 'gone') await noteAgreement(ports, current);
   return null;
@@ -267,7 +273,8 @@ async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Pro
   if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }));
   if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
   const after = await applyOrder(ports, link, order);
-  return judgeLink(after, order, ports.tables, await rulesFor(ports, link.merchant_id)) === null;
+  const tables = tablesOf(ports.tables, link.merchant_id);
+  return judgeLink(after, order, tables, await rulesFor(ports, link.merchant_id)) === null;
 }
 
 async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules> {

@@ -1,5 +1,6 @@
 /** Makes a report: one pass over the exchanges of the period, in pages, and the store's own sums. */
 import { z } from 'zod';
+import { tablesOf } from '../../mapping/tables.ts';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { verifyAuditStream } from '../audit.ts';
@@ -38,8 +39,9 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   signal?.throwIfAborted();
   await ports.evidence.settled();
   const tally = await tallyOf(ports.store.exchanges, ask, signal);
-  const { store, tables } = ports;
+  const { store } = ports;
   const { merchant_id } = ask;
+  const tables = tablesOf(ports.tables, merchant_id);
   const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
   const { unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
   const unmatched = await unmatchedOf(ports, mismatches, unconfirmed);
@@ -62,7 +64,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
     },
     ...money,
     unmatched: unmatched.lines,
-    ...sumsOf(ports, tally),
+    ...sumsOf({ ...ports, tables }, tally),
     limitations: limitationLines(tables.limitations, tally, {
       totals: notices.totals,
       notice_agent: facts.notice_agent,

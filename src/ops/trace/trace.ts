@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { withoutNoise } from '../../contract/legacy-amount.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
+import { type Tables, tablesOf } from '../../mapping/tables.ts';
 import { decimalText, minorUnits } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
@@ -87,7 +88,7 @@ const SETTLE_MS = 500;
 const LONGEST_SHOWN = 80;
 
 async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
-  const { revision } = ports.tables;
+  const tables = tablesOf(ports.tables, (link ?? sale)?.merchant_id ?? calls[0]?.merchant_id ?? null);
   const { steps, fired, trouble } =
     link !== null
       ? await storyOfLink(ports, link)
@@ -102,12 +103,12 @@ async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): 
     promise,
     promise_said,
     steps,
-    rules: rulesOf(ports, fired),
-    tables_changed: [...(link === null ? [] : [link]), ...calls].some((one) => one.tables_revision !== revision),
+    rules: rulesOf(tables, fired),
+    tables_changed: [...(link === null ? [] : [link]), ...calls].some((one) => one.tables_revision !== tables.revision),
   };
 }
 
-function rulesOf({ tables }: Ports, fired: readonly string[]): Trace['rules'] {
+function rulesOf(tables: Tables, fired: readonly string[]): Trace['rules'] {
   return tables.describe(fired).map(({ row, why, parts }) => {
     const { text, said } = say('rule', { ...parts });
     return { row, says: text, says_said: said, why };

@@ -1,7 +1,7 @@
 /** Computes the shadow of one call: the order of a create, or both sides of a read. It can't write anywhere. */
 import { upstreamRoutes } from '../../contract/upstream.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import type { Tables } from '../../mapping/tables.ts';
+import { type Tables, tablesOf } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import { createInFlightCount } from '../concurrency.ts';
 import type { Count, Log } from '../log.ts';
@@ -81,7 +81,10 @@ export function createShadow(parts: ShadowParts): Shadow {
       const known = await identified(task);
       // Still unproven: the call counts for no merchant.
       if (known.exchange.merchant_id === null) return plain(known);
-      return is_create ? shadowCreate(parts, tools, known) : readBothSides(parts, reading, known);
+      const own = tablesOf(tables, known.exchange.merchant_id);
+      const judged = { ...known, exchange: { ...known.exchange, tables_revision: own.revision } };
+      if (is_create) return shadowCreate(parts, { ...tools, tables: own }, judged);
+      return readBothSides(parts, { ...reading, tables: own }, judged);
     };
     if (task.exchange.merchant_id === null) return strangers.running() < AT_ONCE ? strangers.run(work) : plain(task);
     if (is_create) return creates.run(work);
@@ -119,17 +122,17 @@ function createIdentified({ identify, fingerprint, clock }: ShadowParts): (task:
   };
 }
 
-async function readBothSides(
-  { tables, count }: ShadowParts,
-  tools: DoubleReadTools,
-  task: ShadowTask,
-): Promise<Shadowed> {
+async function readBothSides({ count }: ShadowParts, tools: DoubleReadTools, task: ShadowTask): Promise<Shadowed> {
   const found = await doubleRead(tools, task);
   for (const { what } of found.differences) count('differences', what);
-  return { exchange: exchangeOf(task), found: { ...foundOf(tables, task), ...found, compared: true }, shed: false };
+  return {
+    exchange: exchangeOf(task),
+    found: { ...foundOf(tools.tables, task), ...found, compared: true },
+    shed: false,
+  };
 }
 
-function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
+function shadowCreate({ count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
   const finding = shadowOf(tools, task);
   count('shadows', finding.verdict);
   const difference = compareCreate(task, finding);
@@ -140,7 +143,7 @@ function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: 
   const unknown = [...exchange.unknown];
   for (const loss of finding.losses) if (loss.unknown === true) noteUnknown({ unknown }, 'field', loss.path);
   for (let index = exchange.unknown.length; index < unknown.length; index++) count('unknown_names', 'field');
-  const found = { ...foundOf(tables, task), differences, compared: true };
+  const found = { ...foundOf(tools.tables, task), differences, compared: true };
   return { exchange: { ...exchange, unknown }, found, shed: false };
 }
 
@@ -155,5 +158,6 @@ export function exchangeOf({ exchange, messages }: ShadowTask, shadow: ShadowFin
 }
 
 export function foundOf(tables: Tables, { exchange, request }: ShadowTask): Found {
-  return { ...nothingFound, came: fieldsThatCame(tables, exchange.operation, request) };
+  const own = tablesOf(tables, exchange.merchant_id);
+  return { ...nothingFound, came: fieldsThatCame(own, exchange.operation, request) };
 }

@@ -216,7 +216,7 @@ async function translate(
     return refused(family, 'additional_property', invented);
   const body = operation.body === 'dropped' ? undefined : await readJson(door, operation, request);
   call.body = body;
-  return await storyOf(operation)(door.ports, {
+  return await storyOf(operation)(forMerchant(door.ports, lane.merchant), {
     operation,
     received_at: call.at,
     target: scrubbedTarget(request),
@@ -228,6 +228,12 @@ async function translate(
     merchant: lane.merchant,
     link: lane.link,
   });
+}
+
+/** The same ports, with the tables of a merchant that has its own. */
+function forMerchant(ports: Ports, { id }: Merchant): Ports {
+  const own = ports.tables.ownOf(id);
+  return own === null ? ports : { ...ports, tables: own };
 }
 
 function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {

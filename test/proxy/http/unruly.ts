@@ -110,7 +110,8 @@ export async function startOutside(
     },
     cwd: process.cwd(),
   });
-  const app = await startApp(config, { tables: tables(), ...parts });
+  const shipped = config.mappings.folder === null ? { tables: tables() } : {};
+  const app = await startApp(config, { ...shipped, ...parts });
   return {
     app,
     data_dir,

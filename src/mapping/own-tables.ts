@@ -1,0 +1,324 @@
+/** Tables of an operator's own: rows laid over the shipped ones, each by its key, never silently instead of them. */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Failure } from './check-rows.ts';
+import { whatFits } from './near.ts';
+import { why, writtenRow } from './row.ts';
+import {
+  type Documents,
+  errorsTable,
+  type Filed,
+  fieldTable,
+  type Numbered,
+  statesTable,
+  type WrittenErrors,
+  type WrittenStates,
+  type WrittenTable,
+} from './schema.ts';
+import type { Laid } from './tables.ts';
+
+/** Whose rows: of the folder, for all merchants, or of one merchant. Row ids begin with it: `point.states#own.1`. */
+export type Layer = 'own' | 'merchant';
+
+/** A file of the folder, read by its grammar. */
+export interface OwnFile {
+  /** The path as failures name it. */
+  file: string;
+  /** The shipped file below it. */
+  shipped: string;
+  /** Null: for all merchants. */
+  merchant: string | null;
+  written: OwnTable;
+}
+
+type FieldRow = WrittenTable['rows'][number] & Numbered;
+type StateRow = WrittenStates['rows'][number];
+type ErrorRow = WrittenErrors['any'][number];
+
+/** Takes the shipped row away that writes this target. */
+const removal = z.strictObject({
+  remove: z.string(),
+  /** Only there; missing: everywhere. */
+  sites: z.array(z.string()).min(1).optional(),
+  why,
+});
+type Removal = z.infer<typeof removal>;
+
+/** A union would hide which of the two a row with an error was meant to be. */
+const ownRow = z
+  .unknown()
+  .transform((row, context): FieldRow | Removal => {
+    const is_removal = typeof row === 'object' && row !== null && Object.hasOwn(row, 'remove');
+    const parsed = is_removal ? removal.safeParse(row) : writtenRow.safeParse(row);
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues) context.issues.push({ ...issue, input: row } as z.core.$ZodRawIssue); // an issue with its input is a raw one
+    return z.NEVER;
+  })
+  .meta({ grammar: writtenRow });
+
+const head = { table: z.string(), family: z.string(), role: z.string(), source: z.string() };
+const heads = z.object(head).partial().shape;
+
+/** As the shipped files; whatever the head repeats must be as it is there. */
+export const ownFields = z.strictObject({
+  ...heads,
+  from: z.string().optional(),
+  to: z.string().optional(),
+  unknown: fieldTable.shape.unknown,
+  rows: z.array(ownRow).default([]),
+});
+export const ownStates = z.strictObject({
+  ...heads,
+  rows: statesTable.shape.rows.default([]),
+  never: statesTable.shape.never.default([]),
+});
+export const ownErrors = z.strictObject({
+  ...heads,
+  calls: errorsTable.shape.calls.default({}),
+  any: errorsTable.shape.any.or(z.tuple([])).default([]),
+});
+type OwnTable = z.infer<typeof ownFields> | z.infer<typeof ownStates> | z.infer<typeof ownErrors>;
+
+/** The grammar of a file laid over a shipped one; null where nothing may be laid. */
+export function ownGrammar(documents: Documents, shipped: string): z.ZodType<OwnTable> | null {
+  const has = ({ file }: { file: string }): boolean => file === shipped;
+  if (documents.tables.some(has)) return ownFields;
+  if (documents.states.some(has)) return ownStates;
+  return documents.errors.some(has) ? ownErrors : null;
+}
+
+interface Laying {
+  layer: Layer;
+  /** All sites of `sites.yaml`. */
+  sites: readonly string[];
+  file: string;
+  laid: Laid[];
+  failures: Failure[];
+}
+
+/**
+ * Lays files over tables. Rows keep their numbers, so that ids in stored exchanges and in `limitations.yaml` keep their
+ * meaning; rows of one's own have ids of their own.
+ * @returns new documents, with the file of each changed table replaced by the one laid over it.
+ */
+export function layOver(
+  documents: Documents,
+  files: readonly OwnFile[],
+  layer: Layer,
+): { documents: Documents; laid: Laid[]; failures: Failure[] } {
+  const laid: Laid[] = [];
+  const failures: Failure[] = [];
+  const sites = documents.sites.map(({ id }) => id);
+  const over = <Table extends Filed<WrittenTable | WrittenStates | WrittenErrors>>(
+    table: Table,
+    lay: (table: Table, own: OwnFile, laying: Laying) => Table,
+  ): Table => {
+    const own = files.find(({ shipped }) => shipped === shippedOf(table));
+    if (own === undefined) return table;
+    const { file } = own;
+    failures.push(...otherHead(table, own));
+    return { ...lay(table, own, { layer, sites, file, laid, failures }), file, shipped: shippedOf(table) };
+  };
+  return {
+    documents: {
+      ...documents,
+      tables: documents.tables.map((table) => over(table, layFields)),
+      states: documents.states.map((table) => over(table, layStates)),
+      errors: documents.errors.map((table) => over(table, layErrors)),
+    },
+    laid,
+    failures,
+  };
+}
+
+function shippedOf({ file, shipped }: { file: string; shipped?: string }): string {
+  return shipped ?? file;
+}
+
+function otherHead(table: object, { file, written }: OwnFile): Failure[] {
+  const shipped = table as Record<string, unknown>; // only compared
+  return Object.entries(written)
+    .filter(([key]) => ['table', 'family', 'role', 'from', 'to'].includes(key))
+    .filter(([key, value]) => value !== undefined && value !== shipped[key])
+    .map(([key]) => ({
+      file,
+      row: null,
+      key,
+      message: `${key}: the shipped file of this name has ${shipped[key] ?? 'none'}; leave it out, or give the same`,
+    }));
+}
+
+// Rows of fields. A row that writes replaces what wrote its target, and a shipped drop of its source; a drop replaces
+// what took its source. A row with sites does so at these sites.
+
+function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Laying): Filed<WrittenTable> {
+  const own = written as z.infer<typeof ownFields>; // `ownGrammar` chose it by the shipped table
+  let rows = numbered<FieldRow>(table.rows);
+  const before = rows;
+  own.rows.forEach((row, index) => {
+    const number = `${laying.layer}.${index + 1}`;
+    if ('remove' in row) rows = without(table, rows, row, number, laying);
+    else if (!before.some((one) => isSame(one, row))) rows = withRow(table, rows, { ...row, number }, laying);
+  });
+  const unknown = own.unknown ?? table.unknown;
+  return { ...table, rows, ...(unknown === undefined ? {} : { unknown }) };
+}
+
+function withRow(table: Filed<WrittenTable>, rows: FieldRow[], row: FieldRow, laying: Laying): FieldRow[] {
+  const isHit = (one: FieldRow): boolean => !isOf(laying.layer, one) && isReplacedBy(one, row);
+  const at = rows.findIndex((one) => isHit(one) && left(one, row.sites, laying).gone.length > 0);
+  const replaces: string[] = [];
+  const kept = rows.flatMap((one) => (isHit(one) ? narrowed(table, one, row, laying, replaces) : [one]));
+  laying.laid.push({ row: `${table.table}#${row.number}`, replaces, removes: false, why: row.why });
+  // All rows before the first one that is hit stay where they are.
+  return at === -1 ? [...kept, row] : kept.toSpliced(at, 0, row);
+}
+
+function without(
+  table: Filed<WrittenTable>,
+  rows: FieldRow[],
+  row: Removal,
+  number: string,
+  laying: Laying,
+): FieldRow[] {
+  const replaces: string[] = [];
+  const kept = rows.flatMap((one) => (one.to === row.remove ? narrowed(table, one, row, laying, replaces) : [one]));
+  if (replaces.length === 0) {
+    const targets = [...new Set(rows.flatMap(({ to }) => to ?? []))];
+    const message = `no row of ${table.table} writes ${row.remove}, so nothing is removed${whatFits(row.remove, targets)}`;
+    laying.failures.push({ file: laying.file, row: number, key: 'remove', message });
+  }
+  laying.laid.push({ row: `${table.table}#${number}`, replaces, removes: true, why: row.why });
+  return kept;
+}
+
+/** The shipped row at the sites that are left to it; none without such. */
+function narrowed(
+  { table }: WrittenTable,
+  one: FieldRow,
+  by: Pick<FieldRow, 'sites' | 'number'>,
+  laying: Laying,
+  replaces: string[],
+): FieldRow[] {
+  const { gone, stays } = left(one, by.sites, laying);
+  if (gone.length === 0) return [one];
+  replaces.push(`${table}#${one.number}${stays.length === 0 ? '' : ` at ${gone.join(', ')}`}`);
+  if (stays.length === 0) return [];
+  if (one.elsewhere === undefined) return [{ ...one, sites: stays }];
+  const message = `row ${one.number} of the shipped table says what happens elsewhere, so it can only be replaced at all sites: leave out sites`;
+  laying.failures.push({ file: laying.file, row: by.number ?? null, key: 'sites', message });
+  return [one];
+}
+
+function left(one: FieldRow, taken: string[] | undefined, { sites }: Laying): { gone: string[]; stays: string[] } {
+  const has = one.elsewhere !== undefined ? sites : (one.sites ?? sites);
+  return {
+    gone: has.filter((site) => taken?.includes(site) ?? true),
+    stays: has.filter((site) => taken !== undefined && !taken.includes(site)),
+  };
+}
+
+function isReplacedBy(one: FieldRow, row: FieldRow): boolean {
+  if (row.to !== undefined && row.to === one.to) return true;
+  if (row.drop !== undefined) return takenBy(one) === row.drop;
+  return one.drop !== undefined && one.drop === takenBy(row);
+}
+
+function takenBy({ copy, drop, each }: FieldRow): string | undefined {
+  return copy ?? drop ?? each;
+}
+
+// Rows of states: one's own replaces the row of the same status and detail, or stands before those of its status.
+
+function layStates(table: Filed<WrittenStates>, { written }: OwnFile, laying: Laying): Filed<WrittenStates> {
+  const own = written as z.infer<typeof ownStates>; // `ownGrammar` chose it by the shipped table
+  let rows = numbered<StateRow>(table.rows);
+  const before = rows;
+  own.rows.forEach((row, index) => {
+    const number = `${laying.layer}.${index + 1}`;
+    if (before.some((one) => isSame(one, row))) return;
+    const same = rows.findIndex((one) => one.status === row.status && one.detail === row.detail);
+    const first = rows.findIndex((one) => one.status === row.status);
+    const shipped = rows[same] ?? rows.findLast((one) => one.status === row.status);
+    if (shipped !== undefined) keepsProtocol(table, shipped, row, number, laying);
+    const replaces = same === -1 ? [] : [`${table.table}#${rows[same]?.number}`];
+    const at = same !== -1 ? same : first === -1 ? rows.length : first;
+    rows = rows.toSpliced(at, same === -1 ? 0 : 1, { ...row, number });
+    laying.laid.push({ row: `${table.table}#${number}`, replaces, removes: false, why: row.why });
+  });
+  const named = own.never.map(({ shows }) => shows);
+  const produced = rows.filter((row) => isOf(laying.layer, row)).flatMap(statesShown);
+  // A shipped sentence on what is never shown is not true any more once a row shows it.
+  const never = table.never.filter(({ shows }) => !named.includes(shows) && !produced.includes(shows));
+  return { ...table, rows, never: [...never, ...own.never] };
+}
+
+function statesShown({ shows, settled }: StateRow): string[] {
+  const states = typeof shows === 'string' ? [shows] : [shows.error, shows.finished];
+  return settled === undefined ? states : [...states, settled];
+}
+
+/** What an order may still become is a fact of upstream: units are freed and sales are settled by it. */
+function keepsProtocol(table: WrittenStates, shipped: StateRow, row: StateRow, number: string, laying: Laying): void {
+  for (const key of ['final', 'rank', 'settled'] as const) {
+    if (row[key] === shipped[key]) continue;
+    const message = `${key}: row ${shipped.number} of ${table.table} has ${shipped[key] ?? 'none'}, and so must this row: it says what the order may still become, not what is shown`;
+    laying.failures.push({ file: laying.file, row: number, key, message });
+  }
+}
+
+// Rows of errors: one's own rows of a call, status and code replace all shipped ones of the same three.
+
+function layErrors(table: Filed<WrittenErrors>, { written }: OwnFile, laying: Laying): Filed<WrittenErrors> {
+  const own = written as z.infer<typeof ownErrors>; // `ownGrammar` chose it by the shipped table
+  const calls = Object.fromEntries(
+    Object.entries({ ...table.calls, ...own.calls }).map(([call]) => {
+      return [call, layErrorRows(table, call, table.calls[call] ?? [], own.calls[call] ?? [], laying)];
+    }),
+  );
+  return { ...table, calls, any: layErrorRows(table, 'any', table.any, own.any, laying) };
+}
+
+function layErrorRows(
+  table: WrittenErrors,
+  call: string,
+  shipped: readonly ErrorRow[],
+  own: readonly ErrorRow[],
+  laying: Laying,
+): ErrorRow[] {
+  let rows = numbered<ErrorRow>(shipped);
+  const fresh = own.map((row, index) => ({ ...row, number: `${laying.layer}.${index + 1}` }));
+  const groups = Map.groupBy(fresh, keyOfError);
+  for (const [key, group] of groups) {
+    const hit = rows.filter((one) => keyOfError(one) === key);
+    if (hit.length === group.length && hit.every((one, index) => isSame(one, group[index]))) continue;
+    const at = Math.max(
+      0,
+      rows.findIndex((one) => keyOfError(one) === key),
+    );
+    rows = rows.filter((one) => !hit.includes(one)).toSpliced(at, 0, ...group);
+    const replaces = hit.map(({ number }) => `${table.table}#${call}.${number}`);
+    for (const { number, why } of group)
+      laying.laid.push({ row: `${table.table}#${call}.${number}`, replaces, removes: false, why });
+  }
+  return rows;
+}
+
+function keyOfError({ status, code }: ErrorRow): string {
+  return JSON.stringify([status, code]);
+}
+
+// Numbers, by which a row is named whatever stands before it.
+
+function numbered<Row extends Numbered>(rows: readonly Row[]): Row[] {
+  return rows.map((row, index) => ({ ...row, number: row.number ?? String(index + 1) }));
+}
+
+function isOf(layer: Layer, { number }: Numbered): boolean {
+  return number?.startsWith(`${layer}.`) === true;
+}
+
+/** A copied row changes nothing, and keeps the shipped id. */
+function isSame(one: object, other: object | undefined): boolean {
+  return isDeepStrictEqual({ ...one, number: undefined }, { ...other, number: undefined });
+}

@@ -1,0 +1,95 @@
+/** The tables in force: which revision, whose rows, and an audit line when a start finds others than the last one. */
+import { z } from 'zod';
+import { encoded, say } from '../locales/message.ts';
+import { type LoadedTables, tablesOf } from '../mapping/tables.ts';
+import type { AuditLine } from '../proxy/audit.ts';
+import { BY_ITSELF } from './api/person.ts';
+import { about, type Finding } from './doctor/finding.ts';
+import type { Ports } from './ports.ts';
+
+const laidRow = z.object({
+  row: z.string().describe('as in traces: `point.create.request#own.1`'),
+  replaces: z.array(z.string()).describe('rows that it stands for, with the sites where only at some'),
+  removes: z.boolean(),
+  why: z.string(),
+});
+const set = z.object({ revision: z.string(), laid: z.array(laidRow).describe('rows of one’s own') });
+
+export const tablesView = z.object({
+  ...set.shape,
+  shipped_revision: z.string().describe('of the tables of this build, without rows of one’s own'),
+  folder: z.string().nullable().describe('mappings.folder'),
+  merchants: z.array(set.extend({ merchant_id: z.string() })).describe('with tables of their own'),
+});
+export type TablesView = z.infer<typeof tablesView>;
+
+export function viewTables(tables: LoadedTables, folder: string | null): TablesView {
+  const setOf = ({ revision, laid }: LoadedTables) => ({
+    revision,
+    laid: laid.map((one) => ({ ...one, replaces: [...one.replaces] })),
+  });
+  return {
+    ...setOf(tables),
+    shipped_revision: tables.shipped_revision,
+    folder,
+    merchants: tables.with_own.map((merchant_id) => ({ merchant_id, ...setOf(tablesOf(tables, merchant_id)) })),
+  };
+}
+
+/** For the doctor. */
+export function tablesFinding(tables: LoadedTables): Finding {
+  const { revision, laid, with_own } = tables;
+  const rows = `${laid.length} ${laid.length === 1 ? 'row' : 'rows'} of your own`;
+  const own = laid.length === 0 ? 'the tables of this build' : `with ${rows}`;
+  const others = with_own.map((merchant_id) => `${merchant_id}: ${tablesOf(tables, merchant_id).revision}`);
+  const more = others.length > MOST_NAMED ? ` and ${others.length - MOST_NAMED} more` : '';
+  const merchants =
+    others.length === 0 ? '' : `; merchants with their own: ${others.slice(0, MOST_NAMED).join(', ')}${more}`;
+  return about('tables').fine(`revision ${revision}, ${own}${merchants}`);
+}
+
+const MOST_NAMED = 5;
+
+// The audit line.
+
+const ACTION = 'tables';
+/** The subject of the line about the tables of all merchants without their own. */
+const ALL = 'tables';
+/** More than an installation has merchants with tables of their own, some times over. */
+const MOST_LINES = 1000;
+
+/**
+ * Writes an audit line for every set of tables that is another than the last start found, from → to: for all merchants,
+ * and for each with its own (null: the tables of all). A first start with the shipped tables changes nothing.
+ */
+export async function noteTables(ports: Ports): Promise<void> {
+  const { tables, store, clock } = ports;
+  const lines = await store.audit.auditsOf({ action: ACTION }, MOST_LINES); // newest first
+  const earlier = new Map(lines.toReversed().map((line) => [line.subject, revisionIn(line)]));
+  const subjects = [ALL, ...new Set([...tables.with_own, ...[...earlier.keys()].filter((one) => one !== ALL)])];
+  for (const subject of subjects) {
+    const before = earlier.get(subject) ?? (subject === ALL ? await revisionBefore(ports) : null);
+    const after = subject === ALL ? tables.revision : (tables.ownOf(subject)?.revision ?? null);
+    if (before === after) continue;
+    await store.audit.appendAudit({
+      at: clock.now(),
+      who: BY_ITSELF,
+      action: ACTION,
+      subject,
+      reason: encoded(say('audit_tables', {})),
+      detail: { before: { tables: before }, after: { tables: after } },
+    });
+  }
+}
+
+function revisionIn({ detail }: AuditLine): string | null {
+  const { tables } = (detail.after ?? {}) as { tables?: unknown }; // as `noteTables` wrote it
+  return typeof tables === 'string' ? tables : null;
+}
+
+/** Before any such line: what judged the newest call, or else the tables of this build. */
+async function revisionBefore({ store, tables }: Ports): Promise<string> {
+  const newest = await store.exchanges.lastExchange();
+  const [call] = newest === 0 ? [] : await store.exchanges.exchanges({}, newest - 1, 1);
+  return call?.tables_revision ?? tables.shipped_revision;
+}

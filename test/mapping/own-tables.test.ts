@@ -1,0 +1,300 @@
+/** Tables of one's own: how rows are laid over the shipped ones, what is refused, and where a refusal points. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { rowIds } from '../../src/mapping/assemble.ts';
+import { printFailures } from '../../src/mapping/check.ts';
+import { loadTables, proveTables } from '../../src/mapping/load.ts';
+import { type LoadedTables, tablesOf } from '../../src/mapping/tables.ts';
+import { emptyDirectory } from './broken.ts';
+import { operationOf, tablesDirectory } from './kit.ts';
+
+const WHY = 'why: A reason that is long enough.';
+const MERCHANT = '700100200';
+const shipped = loadTables(tablesDirectory);
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = emptyDirectory();
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  return folder;
+}
+
+function loaded(files: Readonly<Record<string, string>>): LoadedTables {
+  return loadTables(tablesDirectory, null, folderOf(files));
+}
+
+/** What `puente check` prints of the folder, which stands as `FOLDER`. */
+function refusalOf(files: Readonly<Record<string, string>>): string {
+  const folder = folderOf(files);
+  const { failures } = proveTables(tablesDirectory, folder);
+  return failures.length === 0 ? 'the tables hold' : printFailures(failures).replaceAll(folder, 'FOLDER');
+}
+
+const DESCRIPTION = `table: point.create.request
+rows:
+  - copy: body.description
+    to: body.description
+    with: short_description
+    sites: [MLA]
+    advice: Keep descriptions to 150 characters; what is longer is cut.
+    ${WHY}
+`;
+const CREATE = 'point/create.request.yaml';
+
+function created(tables: LoadedTables, site: string, body: object): ReturnType<LoadedTables['request']> {
+  const source = { path: { device_id: 'PAX_A910__SMARTPOS0000000001' }, query: {}, headers: {}, body };
+  return tables.request(operationOf(tables, 'point.create_intent'), source, {
+    site,
+    exponent: 2,
+    reference: 'r1',
+    voucher: 'refuse',
+  });
+}
+
+describe('a row of one’s own', () => {
+  it('stands for the shipped row of its target or source, at its sites alone', () => {
+    const tables = loaded({ [CREATE]: DESCRIPTION });
+    expect(tables.laid).toEqual([
+      {
+        row: 'point.create.request#own.1',
+        replaces: ['point.create.request#6 at MLA'],
+        removes: false,
+        why: WHY.slice('why: '.length),
+      },
+    ]);
+    const argentina = created(tables, 'MLA', { amount: 1500, description: 'Table 4' });
+    expect(argentina.value.body).toMatchObject({ description: 'Table 4' });
+    expect(argentina.fired).toContain('point.create.request#own.1');
+    expect(argentina.losses).toEqual([]);
+    const chile = created(tables, 'MLC', { amount: 1500, description: 'Table 4' });
+    expect(chile).toEqual(created(shipped, 'MLC', { amount: 1500, description: 'Table 4' }));
+  });
+
+  it('that equals a shipped row changes nothing, and no shipped row loses its id', () => {
+    const copied = `rows:
+  - const: point
+    to: body.type
+    why: The order is paid on a card terminal.
+`;
+    const tables = loaded({ [CREATE]: copied });
+    expect(tables.laid).toEqual([]);
+    expect(rowIds(tables)).toEqual(rowIds(shipped));
+    expect(tables.revision).not.toBe(shipped.revision);
+    const changed = loaded({ [CREATE]: DESCRIPTION });
+    expect(rowIds(changed).filter((id) => !rowIds(shipped).includes(id))).toEqual(['point.create.request#own.1']);
+    expect(rowIds(shipped).filter((id) => !rowIds(changed).includes(id))).toEqual([]);
+  });
+
+  it('that copies what was dropped stands for the drop; one that nothing stands in the way of is added', () => {
+    const copying = {
+      [CREATE]: `rows:\n  - { copy: body.notification_url, to: body.description, sites: [MLC], ${WHY} }\n`,
+    };
+    const copied = loaded(copying);
+    expect(copied.laid.map(({ replaces }) => replaces)).toEqual([['point.create.request#18 at MLC']]);
+    const { value, losses } = created(copied, 'MLC', { amount: 1500, notification_url: 'https://shop.example/n' });
+    expect([value.body, losses]).toMatchObject([{ description: 'https://shop.example/n' }, []]);
+    const added = loaded({ [CREATE]: `rows:\n  - { const: Shop, to: body.description, sites: [MLC], ${WHY} }\n` });
+    expect(added.laid.map(({ replaces }) => replaces)).toEqual([[]]);
+    expect(created(added, 'MLC', { amount: 1500 }).value.body).toMatchObject({ description: 'Shop' });
+  });
+
+  it('is taken away with a reason only, and what is required stays', () => {
+    const removal = (path: string): Record<string, string> => ({
+      [CREATE]: `rows:\n  - { remove: ${path}, ${WHY} }\n`,
+    });
+    const tables = loaded(removal('body.integration_data.integrator_id'));
+    expect(tables.laid).toMatchObject([{ replaces: ['point.create.request#20'], removes: true }]);
+    expect(rowIds(shipped).filter((id) => !rowIds(tables).includes(id))).toEqual(['point.create.request#20']);
+    expect(refusalOf(removal('body.type'))).toContain('the required target field body.type is written by no row');
+    expect(refusalOf({ [CREATE]: 'rows:\n  - remove: body.type\n' })).toMatch(/:2:\d+ row 1: why: /);
+  });
+
+  it('for one merchant is laid over those for all, and others don’t see it', () => {
+    const of_all = DESCRIPTION;
+    const of_one = `rows:\n  - { drop: body.description, policy: refuse, sites: [MLA], ${WHY} }\n`;
+    const tables = loaded({ [CREATE]: of_all, [`merchants/${MERCHANT}/${CREATE}`]: of_one });
+    const own = tablesOf(tables, MERCHANT);
+    expect([tables.with_own, tablesOf(tables, '900100250') === tables, tablesOf(own, MERCHANT) === own]).toEqual([
+      [MERCHANT],
+      true,
+      true,
+    ]);
+    expect(tablesOf(own, '900100250')).toBe(tables);
+    expect(own.laid.map(({ row, replaces }) => [row, replaces])).toEqual([
+      ['point.create.request#own.1', ['point.create.request#6 at MLA']],
+      ['point.create.request#merchant.1', ['point.create.request#own.1']],
+    ]);
+    expect(new Set([shipped.revision, tables.revision, own.revision]).size).toBe(3);
+    const sent = { amount: 1500, description: 'Table 4' };
+    expect(created(tables, 'MLA', sent).value.body).toMatchObject({ description: 'Table 4' });
+    expect(() => created(own, 'MLA', sent)).toThrow('additional_property');
+  });
+
+  it('of errors stands for all rows of its call, status and code', () => {
+    const mine = `calls:
+  create:
+    - { status: 400, code: required_properties, error: bad_request, ${WHY} }
+any:
+  - { status: 429, error: unavailable, ${WHY} }
+`;
+    const tables = loaded({ 'point/errors.yaml': mine });
+    const body = { errors: [{ code: 'required_properties', message: "The property 'amount' is required" }] };
+    expect(shipped.error('point', 'create', 400, body, {})).toMatchObject({ error: 'missing_property' });
+    expect(tables.error('point', 'create', 400, body, {})).toMatchObject({
+      error: 'bad_request',
+      row: 'point.errors#create.own.1',
+    });
+    expect(tables.laid[0]?.replaces).toEqual(['point.errors#create.1', 'point.errors#create.2']);
+    expect(rowIds(tables)).toContain('point.errors#create.3');
+  });
+
+  it('of states changes what is shown and announced, never what an order may become', () => {
+    const row = (final: boolean, shows: string): Record<string, string> => ({
+      'point/states.yaml': `rows:\n  - { status: expired, shows: ${shows}, rank: 50, final: ${final}, notices: [point], ${WHY} }\n`,
+    });
+    const before = shipped.state('point', { status: 'expired' }, 'error');
+    const rank = before.rank;
+    const files = Object.fromEntries(
+      Object.entries(row(true, 'CANCELED')).map(([file, text]) => [file, text.replace('rank: 50', `rank: ${rank}`)]),
+    );
+    const never = {
+      'point/states.yaml': `${files['point/states.yaml']}never:\n  - { shows: ${before.shows}, ${WHY} }\n`,
+    };
+    const tables = loaded(never);
+    expect(tables.state('point', { status: 'expired' }, 'error')).toMatchObject({
+      shows: 'CANCELED',
+      notices: ['point'],
+      final: true,
+      row: 'point.states#own.1',
+    });
+    expect(refusalOf(row(false, 'CANCELED'))).toMatch(
+      /point\/states\.yaml:2:\d+ row own\.1: final: row \d+ of point\.states has true/,
+    );
+  });
+});
+
+describe('the revision', () => {
+  it('follows the files, not the place of the folder; no folder has the shipped one', () => {
+    const [one, other] = [loaded({ [CREATE]: DESCRIPTION }), loaded({ [CREATE]: DESCRIPTION })];
+    expect(one.revision).toBe(other.revision);
+    expect(loaded({ [CREATE]: `${DESCRIPTION}# more\n` }).revision).not.toBe(one.revision);
+    expect(one.shipped_revision).toBe(shipped.revision);
+    expect(loadTables(tablesDirectory, null, null).revision).toBe(shipped.revision);
+  });
+
+  it('and the rows are the same from the cache of proved tables, and a changed folder is proved anew', () => {
+    const [proved_in, folder] = [emptyDirectory(), folderOf({ [`merchants/${MERCHANT}/${CREATE}`]: DESCRIPTION })];
+    const first = loadTables(tablesDirectory, proved_in, folder);
+    const again = loadTables(tablesDirectory, proved_in, folder);
+    expect(tablesOf(again, MERCHANT).documents).toEqual(tablesOf(first, MERCHANT).documents);
+    expect(tablesOf(again, MERCHANT).revision).toBe(tablesOf(first, MERCHANT).revision);
+    writeFileSync(
+      join(folder, `merchants/${MERCHANT}/${CREATE}`),
+      DESCRIPTION.replace('body.description\n    to', 'body.descripton\n    to'),
+    );
+    expect(() => loadTables(tablesDirectory, proved_in, folder)).toThrow('has no body.descripton');
+  });
+});
+
+describe('a folder', () => {
+  it('is read through links, as Kubernetes mounts it', () => {
+    const folder = folderOf({ '..2026_01/point/create.request.yaml': DESCRIPTION, 'README.md': 'ours' });
+    symlinkSync(join(folder, '..2026_01'), join(folder, '..data'));
+    symlinkSync(join(folder, '..data', 'point'), join(folder, 'point'));
+    expect(loadTables(tablesDirectory, null, folder).laid).toHaveLength(1);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['is empty', {}, 'FOLDER: has no table: is it mounted?'],
+    [
+      'has a file of no table',
+      { 'point/create.reqest.yaml': 'rows: []' },
+      'FOLDER/point/create.reqest.yaml:1:1: there is no shipped table point/create.reqest.yaml for this file to be laid over; did you mean point/create.request.yaml?',
+    ],
+    [
+      'has what belongs to the build',
+      { 'operations.yaml': 'operations: []' },
+      'operations.yaml belongs to the program',
+    ],
+    ['has another ending', { 'point/create.request.yml': '' }, 'tables end in .yaml'],
+    ['names no merchant', { [`merchants/shop/${CREATE}`]: DESCRIPTION }, 'shop is no merchant id'],
+    ['is too deep', { [`merchants/${MERCHANT}/more/${CREATE}`]: DESCRIPTION }, 'tables lie in <family>/<table>.yaml'],
+  ])('is refused when it %s', (_what, files, says) => {
+    expect(refusalOf(files)).toContain(says);
+  });
+
+  it('that is not there is refused with the setting to repair', () => {
+    const { failures } = proveTables(tablesDirectory, join(emptyDirectory(), 'nowhere'));
+    expect(failures[0]?.message).toMatch(/can't be read: ENOENT.*unset mappings\.folder/);
+  });
+});
+
+describe('a mistake', () => {
+  const lines = DESCRIPTION.split('\n');
+  const changed = (before: string, after: string): string => {
+    expect(DESCRIPTION).toContain(before);
+    return lines.join('\n').replace(before, after);
+  };
+  it.each<[string, string, string]>([
+    ['in the syntax', changed('sites: [MLA]', 'sites: [MLA'), ':7:5: is not YAML'],
+    [
+      'of a key given twice',
+      changed('sites: [MLA]', 'sites: [MLA]\n    to: body.description'),
+      ':7:5: the key to is given twice in one place',
+    ],
+    ['of a verb', changed('copy:', 'coppy:'), ':3:5 row 1: Unrecognized key: "coppy"; did you mean copy?'],
+    [
+      'of two verbs',
+      changed('sites: [MLA]', 'const: 1'),
+      ':3:5 row 1: needs exactly one of copy, const, context, drop, each; it has copy and const',
+    ],
+    [
+      'of a converter',
+      changed('short_description', 'short_descripton'),
+      ":5:5 row own.1: no converter is called 'short_descripton'; did you mean short_description?",
+    ],
+    [
+      'of a source',
+      changed('copy: body.description', 'copy: body.descripion'),
+      ':3:5 row own.1: the source createIntentRequest has no body.descripion; did you mean body.description?',
+    ],
+    [
+      'of a target',
+      changed('to: body.description', 'to: body.config.terminal_id'),
+      ':4:5 row own.1: the target createOrderCall has no body.config.terminal_id; did you mean body.config.point.terminal_id?',
+    ],
+    ['of a site', changed('[MLA]', '[MLX]'), ':6:5 row own.1: sites.yaml has no site MLX; did you mean'],
+    [
+      'of a policy',
+      `rows:\n  - { drop: body.description, policy: ignore, ${WHY} }\n`,
+      ':2:31 row 1: policy: Invalid option',
+    ],
+    [
+      'of a removal',
+      `rows:\n  - { remove: body.typ, ${WHY} }\n`,
+      ':2:7 row own.1: no row of point.create.request writes body.typ, so nothing is removed; did you mean body.type?',
+    ],
+    [
+      'of the head',
+      changed('table: point.create.request', 'table: point.create.answer'),
+      ':1:1: table: the shipped file of this name has point.create.request',
+    ],
+    [
+      'that leaves a field out',
+      `rows:\n  - { context: reference, to: body.external_reference, sites: [MLB], ${WHY} }\n`,
+      'create.request.yaml',
+    ],
+  ])('%s names file, line, column and what fits', (_what, text, says) => {
+    const told = refusalOf({ [CREATE]: text });
+    expect(told).toContain(says);
+    expect(told).toContain(`FOLDER/${CREATE}:`);
+  });
+
+  it('in a shipped table is placed too', () => {
+    const { failures } = proveTables(tablesDirectory, null);
+    expect(failures).toEqual([]);
+  });
+});
