@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { lossWeights } from '../../proxy/records/evidence.ts';
-import { exchangeLines, exchangesQuery } from '../capture/format.ts';
-import { merchantId, said, time } from '../fields.ts';
+import { capturedQuery, exchangeLines, exchangesQuery, viewCaptured } from '../capture/format.ts';
+import { lane, merchantId, said, time } from '../fields.ts';
 import {
   byMerchant,
   coverageQuery,
@@ -96,6 +96,21 @@ export const differencesView = z.object({ differences: z.array(difference) });
 const NDJSON = 'application/x-ndjson';
 
 const limitation = report.shape.limitations.element.pick({ id: true, title: true, effect: true, workaround: true });
+/** Newest first; `answers` are the statuses of upstream's answers, null for none. */
+export const capturedCallsView = z.object({
+  calls: z.array(
+    z.object({
+      id: z.string(),
+      at: time,
+      merchant_id: z.string().nullable(),
+      operation: z.string().nullable(),
+      lane,
+      status: z.int(),
+      answers: z.array(z.int().nullable()).describe('statuses of upstream’s answers'),
+    }),
+  ),
+});
+
 export const limitationsView = z.object({
   limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
 });
@@ -181,6 +196,13 @@ export const evidenceRoutes: OpsRoute[] = [
       file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
       parts: exchangeLines(ports, query),
     }),
+  }),
+  opsRoute('viewer', 'GET /api/captured', {
+    summary: 'The newest calls whose messages were kept, of a merchant or of all.',
+    query: capturedQuery,
+    answer: capturedCallsView,
+    command: 'capture list',
+    run: ({ ports }, { query }) => viewCaptured(ports, query),
   }),
   opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',

@@ -4,7 +4,7 @@ import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { defined, exchangePages, instant, iso, lane, merchantId } from '../fields.ts';
+import { defined, exchangePages, instant, iso, lane, listLimit, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Increased when an older reader could misread a file. */
@@ -153,4 +153,40 @@ async function merchantsOf(ports: Ports, only: string | undefined): Promise<Reco
       return [[merchant.id, { site: merchant.site, voucher, declined }] as const];
     }),
   );
+}
+
+// The newest captured calls, to choose one from.
+
+const MOST_CALLS = 100;
+/** Exchanges that are looked through, back from the newest: captured ones are rare among others. */
+const LOOKED_THROUGH = 20_000;
+
+export const capturedQuery = z.strictObject({
+  merchant: merchantId.exactOptional(),
+  limit: listLimit(20, MOST_CALLS).describe('at most so many'),
+});
+
+export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<typeof capturedQuery>) {
+  await ports.evidence.settled();
+  const { exchanges } = ports.store;
+  const filter = defined({ merchant_id: merchant, captured: true });
+  let newest: StoredExchange[] = [];
+  for (let after = Math.max(0, (await exchanges.lastExchange()) - LOOKED_THROUGH); ; ) {
+    const page = await exchanges.exchanges(filter, after, PAGE);
+    newest = [...newest, ...page].slice(-limit);
+    after = page.at(-1)?.sequence ?? after;
+    if (page.length < PAGE) break;
+  }
+  const calls = newest.toReversed().map(({ id, at, merchant_id, operation, lane, status, messages }) => {
+    return {
+      id,
+      at: iso(at),
+      merchant_id,
+      operation,
+      lane,
+      status,
+      answers: messages?.upstream.map((one) => one.status) ?? [],
+    };
+  });
+  return { calls };
 }

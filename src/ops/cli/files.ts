@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
+import type { viewCaptured } from '../capture/format.ts';
 import { bytesText } from '../doctor/finding.ts';
 import type { MismatchView, ReconcileNews } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
@@ -13,6 +14,8 @@ import { linesOfOps, streamOps } from './ops-client.ts';
 import { exitCodes, listed, type Output, print, readInput, save, startProgress, table } from './output.ts';
 import { type Faces, face, type Given, requestOf } from './rows.ts';
 import { warnOfBrokenChain } from './sales.ts';
+
+type CapturedCalls = Awaited<ReturnType<typeof viewCaptured>>['calls'];
 
 function addOutput(command: Command): void {
   command.option('--output <file>', 'write to a file instead of standard output');
@@ -77,6 +80,18 @@ export const captureFaces: Faces = {
         messages === null ? 'Its messages were not kept: puente capture on <merchant> keeps later ones.' : null;
       return `${head}\n${kept ?? JSON.stringify(messages, null, 2)}`;
     },
+  }),
+  'capture list': face<CapturedCalls>({
+    notes: 'puente capture show <id> has the messages of one; the page Explain of the console explains them.',
+    examples: ['puente capture list --merchant 700100200'],
+    text: listed('No call was captured: puente capture on <merchant> keeps later ones.', {
+      at: 'at',
+      merchant: 'merchant_id',
+      operation: 'operation',
+      lane: 'lane',
+      status: 'status',
+      id: 'id',
+    }),
   }),
   'capture export': face<undefined>({
     about: 'exchanges as a file of JSON lines, for assess and replay',

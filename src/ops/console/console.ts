@@ -15,6 +15,7 @@ import { bulkForms, bulkList, bulkPage } from './bulk.ts';
 import { captureFile, captureForm, capturePage } from './captures.ts';
 import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { doorRouter, requireFormToken } from './door.ts';
+import { explainForm, explainPage } from './explain.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
   createKit,
@@ -92,7 +93,9 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
   const sent = fieldsOf(request.body);
   try {
     requireFormToken(kit, request);
-    response.redirect(303, await form.send(visit, sent));
+    const done = await form.send(visit, sent);
+    if (typeof done === 'string') response.redirect(303, done);
+    else sendPage(response, layout(kit.files, visit, form.path, done));
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     await answer(kit, form.page, { ...visit, sent, refused: error }, request, response);
@@ -177,6 +180,7 @@ export const pages: readonly Page[] = [
   brownoutPage,
   reconcilePage,
   capturePage,
+  explainPage,
   tracePage,
   noticeList,
   noticePage,
@@ -201,6 +205,7 @@ export const forms: readonly Form[] = [
   ...brownoutForms,
   reconcileForm,
   captureForm,
+  explainForm,
 ];
 
 const downloads: readonly Download[] = [reportFile, captureFile];

@@ -117,8 +117,8 @@ export interface Form {
   path: string;
   /** Shown again with a refusal. */
   page: Page;
-  /** @returns the path to redirect to. @throws PuenteError as the API refuses. */
-  send(visit: Visit, fields: Fields): Promise<string>;
+  /** @returns the path to redirect to, or what to show for a form that changes nothing. @throws PuenteError as the API refuses. */
+  send(visit: Visit, fields: Fields): Promise<string | Shown>;
 }
 
 export interface Download {

@@ -15,6 +15,7 @@ const PLACES = [
   ['/brownouts', 'brownouts.title'],
   ['/reconcile', 'reconcile.title'],
   ['/captures', 'captures.title'],
+  ['/explain', 'explainer.title'],
   ['/reports', 'nav.reports'],
   ['/audit', 'nav.audit'],
   ['/limitations', 'nav.limitations'],

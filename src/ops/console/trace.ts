@@ -121,8 +121,11 @@ function messagesOf(words: Words, calls: readonly Call[]): Content {
   if (calls.length === 0) return html`<p class="none">${t('trace.no_calls')}</p>`;
   return html`${calls.map(({ id, at, operation, lane, status, duration_ms, messages }) => {
     const name = html`${timeOf(words, at)} <strong>${operation ?? t('trace.unknown_call')}</strong> ${badge(lane, t(`stage.${lane}`))} ${status} · ${durationOf(words, duration_ms)}`;
+    const explained = html`<p><a href="${linkTo('/explain', { exchange: id })}">${t('explainer.go')}</a></p>`;
     const kept =
-      messages === null ? html`<p class="none">${t('trace.not_captured')}</p>` : fourMessages(words, messages);
+      messages === null
+        ? html`<p class="none">${t('trace.not_captured')}</p>`
+        : html`${explained}${fourMessages(words, messages)}`;
     return html`<details id="call-${id}"${messages === null ? '' : html` open`}><summary>${name}</summary>${kept}</details>`;
   })}`;
 }
