@@ -14,12 +14,12 @@ import {
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
+import { nearTo } from '../../mapping/near.ts';
 import { merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { fieldsAt, issueSaid } from '../api/route.ts';
 import { instant, merchantId } from '../fields.ts';
 import { endsAfterItStarts, merchantChange } from '../merchants.ts';
 import { FOLLOW, moveTarget } from '../moves/target.ts';
-import { nearTo } from '../seen.ts';
 
 /** Each is read and judged anew at every plan, and named in the audit line of an apply. */
 const MOST_MERCHANTS = 2_000;
