@@ -1,6 +1,6 @@
 /** Descriptions of settings, values in force with their sources, assumptions, and a first file for `puente init`. */
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { isMap, isScalar, parse, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { SettingInForce } from '../ops/doctor/finding.ts';
 import type { Line } from '../ops/report/report.ts';
@@ -141,9 +141,13 @@ let described: ReturnType<typeof describeSettings> | null = null;
 
 export function assumptionsOf(config: Config): Line<'assumptions'>[] {
   described ??= describeSettings();
+  const defaults = parse(readFileSync(new URL('../../config/default.yaml', import.meta.url), 'utf8'));
   return described
     .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))
-    .map(({ path, comment }) => ({ name: path, value: shown(valueAt(config, path.split('.'))), sentence: comment }));
+    .map(({ path, comment }) => {
+      const value = shown(valueAt(config, path.split('.')));
+      return { name: path, value, sentence: comment, is_default: value === shown(valueAt(defaults, path.split('.'))) };
+    });
 }
 
 // A configuration file to begin with: the chosen settings, each below its reason, as `puente init` writes it.

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
+import { OTHERS } from '../mapping/tables.ts';
 import { type Sender, sendOnce } from '../proxy/notices/delivery.ts';
 import { receiverFinder } from '../proxy/notices/request.ts';
 import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records/notices.ts';
@@ -78,59 +79,88 @@ export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuer
 
 /** Notices summed in one read: so few that no till waits for it. */
 const SLICE_MS = HOUR_MS;
+/** Only a period of more than two years has longer slices. */
+const MOST_SLICES = 20_000;
+/** No Puente ran before this date. */
+const FIRST_INSTANT = Date.UTC(2026, 0, 1);
+/** Tills name receivers of their own; the attempts at further ones are counted under one name. */
+const MOST_RECEIVERS = 5_000;
 
-/** Attempts by receiver, the worst first. `success_rate`: percent of the attempts that reached for the receiver. */
-export async function viewReceivers(ports: Ports, query: z.infer<typeof receiversQuery>) {
-  const { store, clock } = ports;
-  const { until = clock.now() + 1, merchant } = query;
-  const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
+export interface ReceiverLine {
+  merchant: string;
+  /** Without path and query; null for notices that Puente held back itself. */
+  url: string | null;
+  delivered: number;
+  /** Of the delivered, those acknowledged more than `LATE_AFTER_MS` after their notice was made. */
+  late: number;
+  refused: number;
+  held: number;
+  /** Percent of the attempts that reached for the receiver; null where none did. */
+  success_rate: number | null;
+  /** Epoch ms. */
+  last_delivered_at: number | null;
+  last_refused_at: number | null;
+}
+
+/** Attempts at the notices made in [since, until) (epoch ms) by receiver, the worst first. */
+export async function receiverLines(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { merchant, since, until }: { merchant?: string; since: number; until: number },
+  signal: AbortSignal | null = null,
+): Promise<ReceiverLine[]> {
   const receivers = new Map<string, ReceiverSums>();
-  for (let from = since; from < until; from += SLICE_MS) {
-    const slice = { since: from, until: Math.min(from + SLICE_MS, until) };
+  const [first, last] = [Math.max(since, FIRST_INSTANT), Math.min(until, clock.now() + HOUR_MS)];
+  const slice_ms = Math.max(SLICE_MS, Math.ceil((last - first) / MOST_SLICES));
+  for (let from = first; from < last; from += slice_ms) {
+    signal?.throwIfAborted();
+    const slice = { since: from, until: Math.min(from + slice_ms, last) };
     for (const sum of await store.notices.sumAttempts(defined({ ...slice, merchant_id: merchant })))
       add(receivers, sum);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  const names = await merchantNames(ports);
-  const lines = [...receivers.values()].map((one) => {
-    const tried = one.delivered + one.theirs;
-    const { merchant, url, delivered, theirs: refused, ours: held, last_delivered_at, last_refused_at } = one;
+  const lines = [...receivers.values()].map(({ theirs: refused, ours: held, delivered, ...one }) => {
+    const tried = delivered + refused;
     const success_rate = tried === 0 ? null : rounded((100 * delivered) / tried, 1);
-    const merchant_name = names.get(merchant) ?? null;
-    return shown({
-      merchant,
-      merchant_name,
-      url,
-      delivered,
-      refused,
-      held,
-      success_rate,
-      last_delivered_at,
-      last_refused_at,
-    });
+    return { ...one, delivered, refused, held, success_rate };
   });
   const rank = (rate: number | null): number => rate ?? Number.POSITIVE_INFINITY;
-  return {
-    since: iso(since),
-    until: iso(until),
-    receivers: lines.toSorted((one, other) => rank(one.success_rate) - rank(other.success_rate)),
-  };
+  return lines.toSorted((one, other) => rank(one.success_rate) - rank(other.success_rate));
 }
+
+type ReceiverSums = Pick<ReceiverLine, 'merchant' | 'url' | 'late' | 'last_delivered_at' | 'last_refused_at'> &
+  Record<Attempt['outcome'], number>;
+
+function add(receivers: Map<string, ReceiverSums>, sum: AttemptSum): void {
+  const { outcome, count, late, last_at } = sum;
+  const none = { delivered: 0, late: 0, theirs: 0, ours: 0, last_delivered_at: null, last_refused_at: null };
+  // What Puente held back itself reached no receiver.
+  const own = { merchant: sum.merchant_id, url: outcome === 'ours' ? null : sum.url };
+  const is_full = receivers.size >= MOST_RECEIVERS && !receivers.has(keyOf(own));
+  const receiver = is_full ? { merchant: OTHERS, url: OTHERS } : own;
+  const sums = receivers.get(keyOf(receiver)) ?? { ...receiver, ...none };
+  receivers.set(keyOf(receiver), sums);
+  sums[outcome] += count;
+  if (outcome === 'delivered') {
+    sums.late += late;
+    sums.last_delivered_at = Math.max(sums.last_delivered_at ?? 0, last_at);
+  }
+  if (outcome === 'theirs') sums.last_refused_at = Math.max(sums.last_refused_at ?? 0, last_at);
+}
+
+function keyOf({ merchant, url }: Pick<ReceiverLine, 'merchant' | 'url'>): string {
+  return `${merchant} ${url ?? ''}`;
+}
+
 const MOST_DAYS = 31;
 
-type ReceiverSums = { merchant: string; url: string | null } & Record<Attempt['outcome'], number> &
-  Record<'last_delivered_at' | 'last_refused_at', number | null>;
-
-function add(receivers: Map<string, ReceiverSums>, { merchant_id, url, outcome, count, last_at }: AttemptSum): void {
-  const none = { delivered: 0, theirs: 0, ours: 0, last_delivered_at: null, last_refused_at: null };
-  // What Puente held back itself reached no receiver.
-  const place = outcome === 'ours' ? null : url;
-  const key = `${merchant_id} ${place ?? ''}`;
-  const sums = receivers.get(key) ?? { merchant: merchant_id, url: place, ...none };
-  receivers.set(key, sums);
-  sums[outcome] += count;
-  if (outcome === 'delivered') sums.last_delivered_at = Math.max(sums.last_delivered_at ?? 0, last_at);
-  if (outcome === 'theirs') sums.last_refused_at = Math.max(sums.last_refused_at ?? 0, last_at);
+/** Of at most `MOST_DAYS`. */
+export async function viewReceivers(ports: Ports, query: z.infer<typeof receiversQuery>) {
+  const { until = ports.clock.now() + 1, merchant } = query;
+  const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
+  const receivers = await receiverLines(ports, defined({ since, until, merchant }));
+  const names = await merchantNames(ports);
+  const named = receivers.map((one) => ({ ...shown(one), merchant_name: names.get(one.merchant) ?? null }));
+  return { since: iso(since), until: iso(until), receivers: named };
 }
 
 /**

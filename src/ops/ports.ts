@@ -142,6 +142,7 @@ export interface LegacySaleStore extends proxy.LegacySaleStore {
 export interface SaleFilter {
   merchant_id?: string;
   unit?: string;
+  family?: Link['family'];
   /** Ids of links (`legacy_id`) or of sales on legacy (`id`). */
   ids?: readonly string[];
   state?: SaleState;

@@ -2,7 +2,15 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
-import type { Attempt, AttemptSum, LoggedNotice, Notice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import {
+  type Attempt,
+  type AttemptSum,
+  LATE_AFTER_MS,
+  type LoggedNotice,
+  type Notice,
+  type NoticeFilter,
+  type NoticeSum,
+} from '../proxy/records/notices.ts';
 import { PARKED_FOR_MS } from '../proxy/store.ts';
 import {
   type Condition,
@@ -118,7 +126,8 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
       return run<AttemptSum>(
         conditionsOf(filter),
-        (where) => `SELECT merchant_id, url, outcome, count(*) AS count, max(at) AS last_at
+        (where) => `SELECT merchant_id, url, outcome, count(*) AS count, max(at) AS last_at,
+             count(*) FILTER (WHERE at - created_at > ${LATE_AFTER_MS}) AS late
            FROM notices INDEXED BY ${index} JOIN notice_attempts ON notice_attempts.notice_id = notices.id
            WHERE ${where} GROUP BY merchant_id, url, outcome`,
       );

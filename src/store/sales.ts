@@ -124,7 +124,7 @@ function pagesOf<Row extends { created_at: number }>(reader: Reader, table: Tabl
 /** The statements of a list; null when no row can pass. `stride` finds the last of the next `STRIDE` rows. */
 export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | null) {
   const { name, id, columns, amount } = table;
-  const { state, ids, merchant_id, unit, since, until, amount_from, amount_to, now } = filter;
+  const { state, ids, merchant_id, unit, family, since, until, amount_from, amount_to, now } = filter;
   const state_is = state === undefined ? 'true' : table.states[state];
   if (state_is === null) return null;
   const by_id = table.isById(filter);
@@ -139,6 +139,7 @@ export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | 
     of_merchant,
     [`${id} IN (SELECT value FROM json_each(?))`, listOf(ids)],
     ['unit = (SELECT ?)', unit],
+    ['family = (SELECT ?)', family],
     [`${amount} >= (SELECT ?)`, amount_from],
     [`${amount} <= (SELECT ?)`, amount_to],
     [state_is, state_is.includes('?') ? now : undefined],
@@ -147,7 +148,7 @@ export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | 
   const from = index === undefined ? name : `${name} INDEXED BY ${index}`;
   const only = state_is.includes('?') ? table.only : `${table.only} AND ${state_is}`;
   // Conditions that no index answers: the rows are looked at in strides.
-  const is_rare = [state, unit, amount_from, amount_to].some((one) => one !== undefined);
+  const is_rare = [state, unit, family, amount_from, amount_to].some((one) => one !== undefined);
   const is_walked = is_rare && ids === undefined && index === undefined;
   return {
     conditions,

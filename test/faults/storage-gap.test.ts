@@ -6,6 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { DoctorReport } from '../../src/ops/doctor/doctor.ts';
+import type { SalesView } from '../../src/ops/trace/sales.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { type Answer, ARGENTINA, type Call, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
@@ -143,6 +144,17 @@ it('adopts the sales of after the backup by their reference, under their old ids
     (state) => state === 'FINISHED',
   );
   expect(rowsOf(into, LOST)).toMatchObject([{ legacy_id: lost, state: 'DONE', client_answer: 'maybe' }]);
+  // It has its place among all sales, in pages as well: that of the time at which it was made.
+  const listed: string[] = [];
+  for (let next: string | null = ''; next !== null; ) {
+    const path: string = `/api/sales?limit=1${next === '' ? '' : `&before=${next}`}`;
+    const page = (await call(second.ops_url + path, { token: OPS_TOKEN })).body as SalesView; // the API's shape
+    listed.push(...page.sales.map(({ legacy_id }) => legacy_id ?? ''));
+    next = page.next;
+  }
+  expect(listed).toEqual([lost, before]);
+  const [sale] = ((await call(`${second.ops_url}/api/sales?limit=1`, { token: OPS_TOKEN })).body as SalesView).sales;
+  expect(Date.parse(sale?.born_at ?? '')).toBe(Number.parseInt(lost.replaceAll('-', '').slice(0, 12), 16));
   const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the sandbox's shape
   expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
   expect(orders).toHaveLength(4);

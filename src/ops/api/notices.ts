@@ -53,6 +53,7 @@ const receiver = z.object({
   merchant_name: z.string().nullable(),
   url: z.string().nullable().describe('without path and query; null for notices that Puente held back itself'),
   delivered: z.int().describe('attempts that were acknowledged'),
+  late: z.int().describe('of these, those acknowledged more than 15 minutes after their notice was made'),
   refused: z.int().describe('attempts that were refused, broken or not answered in time'),
   held: z.int().describe('attempts that Puente held back: no address, a refused address, no secret'),
   success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),

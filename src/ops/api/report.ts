@@ -6,7 +6,15 @@ import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { exchangeCsv, exchangesHeader, reportCsv, saleCsv, salesHeader } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
-import { figuresQuery, figuresView, gatherReport, type ReportFacts, viewFigures } from '../report/gather.ts';
+import {
+  figuresQuery,
+  figuresView,
+  gatherReport,
+  type ReportFacts,
+  sumsView,
+  viewFigures,
+  viewSums,
+} from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
 import { salePages } from '../report/sales.ts';
@@ -39,6 +47,13 @@ export const reportRoutes: OpsRoute[] = [
     answer: figuresView,
     command: 'report',
     run: ({ ports }, { query, signal }) => viewFigures(ports, query, signal),
+  }),
+  opsRoute('viewer', 'GET /api/report/sums', {
+    summary: 'Sales and refunds of a period, summed by lane, family, currency and outcome.',
+    query: figuresQuery,
+    answer: sumsView,
+    command: 'report',
+    run: ({ ports }, { query, signal }) => viewSums(ports, query, signal),
   }),
   opsRoute('viewer', 'GET /api/report/compare', {
     summary:

@@ -207,7 +207,15 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
   const { revision, operations, isCarried } = tables;
   const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
-  const nothing = { shed: null, fault_share: null, on_orders: [], reset_at: {}, mismatches: [], legacy_use: null };
+  const nothing = {
+    shed: null,
+    fault_share: null,
+    on_orders: [],
+    reset_at: {},
+    mismatches: [],
+    acknowledged: [],
+    legacy_use: null,
+  };
   return { merchant_id, now, tables_revision: revision, operations, isCarried, ...unsaid, ...nothing };
 }
 

@@ -242,6 +242,7 @@ export function readinessText(readiness: Readiness): string {
     `Judged at ${judged_at} by tables ${tables_revision}.`,
     section('Blockers', readiness.blockers),
     section(verdict === 'ready' ? 'Not proven, and not in the way of the next move' : 'Unproven', readiness.unproven),
+    section('Acknowledged, and not in the way', readiness.acknowledged),
     section('Remarks', readiness.remarks),
     operations.length === 0 ? 'No call of this merchant was seen.' : calls,
   ]
@@ -249,8 +250,11 @@ export function readinessText(readiness: Readiness): string {
     .join('\n');
 }
 
-function section(title: string, findings: readonly Finding[]): string {
+function section(
+  title: string,
+  findings: readonly (Pick<Finding, 'what'> & Partial<Pick<Finding, 'command'>>)[],
+): string {
   if (findings.length === 0) return '';
-  const lines = findings.map(({ what, command }) => `  - ${what}${command === null ? '' : `\n    ${command}`}`);
+  const lines = findings.map(({ what, command = null }) => `  - ${what}${command === null ? '' : `\n    ${command}`}`);
   return `\n${title} (${findings.length}):\n${lines.join('\n')}`;
 }

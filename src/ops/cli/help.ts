@@ -48,6 +48,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   notice: 'the id of a notice, as `puente notices list` shows it',
   incident: 'the id of an incident, as `puente incidents list` shows it',
   signature: 'the signature of a difference, as `puente differences list` shows it',
+  sale: 'the id that the finding, the report or `puente reconcile` shows: a legacy id, or an order without a sale',
   state: 'what it is',
   exchange: 'the id of a call, as the story of a sale shows it',
   file: 'the path of a file',
@@ -117,5 +118,5 @@ export function commandsOf(program: Command, above: readonly string[] = []): Nam
 
 /** False for a command that only groups others. */
 export function isAct(command: Command): boolean {
-  return command.commands.length === 0 || command.registeredArguments.length > 0;
+  return command.commands.length === 0 || manuals.has(command);
 }

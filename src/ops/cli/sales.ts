@@ -8,7 +8,8 @@ import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { ReceiverView, TestView } from '../incidents/alerts.ts';
 import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
-import { factText } from '../report/html.ts';
+import type { AcknowledgedSale } from '../reconcile/mismatches.ts';
+import { factText } from '../report/rows.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
@@ -79,8 +80,17 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
       'puente sales --state in_doubt --json',
       'puente sales --merchant 700100200 --amount-from 1500 --amount-to 1500.50 --since 2026-01-31T09:00:00Z',
       'puente sales --reference sale-1',
+      'puente sales --lane orders --family point --state declined --since 2026-01-31T00:00:00Z',
     ],
     text: salesText,
+  }),
+  'sales acknowledge': face<AcknowledgedSale>({
+    notes: `
+For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: puente reconcile and the vendor's
+panel come first. It takes the id that the finding names. Verdicts, reports and certificates then name the sale with its
+amount, who acknowledged it, when and why. Another disagreement of the same sale is open again.`,
+    examples: ["puente sales acknowledge 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason 'refunded in cash, case 1234'"],
+    text: ({ what }) => what,
   }),
   trace: face<Trace[]>({
     notes:
@@ -92,11 +102,15 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
   }),
 };
 
-function salesText({ sales, next, searched_to }: SalesView): string {
-  const found = sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales);
+function salesText({ sales, next, searched_to, newest_of_reference: newest }: SalesView): string {
+  const cut =
+    newest === null
+      ? ''
+      : `\nOf the sales with this reference only the newest ${newest} of each lane were searched; --merchant narrows them.`;
+  const found = (sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales)) + cut;
   if (next === null) return found;
   const paused = searched_to === null ? '' : ` The search has come to sales of ${searched_to}.`;
-  return `${sales.length === 0 && searched_to !== null ? 'No sale matches so far.' : found}
+  return `${sales.length === 0 && searched_to !== null ? `No sale matches so far.${cut}` : found}
 There are older ones.${paused} Go on with:
   --before ${next}`;
 }
@@ -182,6 +196,7 @@ export const noticeFaces: Faces = {
           `${withName(merchant, merchant_name)}\n${url ?? 'held back by Puente'}`,
         success: ({ success_rate }) => (success_rate === null ? '' : `${success_rate} %`),
         acknowledged: 'delivered',
+        late: 'late',
         refused: 'refused',
         held: 'held',
       })(receivers)}\nnotices made from ${since} to ${until}`,

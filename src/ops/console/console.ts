@@ -43,8 +43,9 @@ import {
   reportChartPage,
   reportFile,
   reportPage,
+  reportSumPage,
 } from './reports.ts';
-import { saleList } from './sales.ts';
+import { acknowledgeForm, salePages } from './sales.ts';
 import { settingsForm, settingsPage } from './settings.ts';
 import { tracePage } from './trace.ts';
 
@@ -171,7 +172,7 @@ export const pages: readonly Page[] = [
   merchantPage,
   merchantLanes,
   merchantChartPage,
-  saleList,
+  ...salePages,
   settingsPage,
   bulkList,
   bulkPage,
@@ -190,6 +191,7 @@ export const pages: readonly Page[] = [
   refusedPage,
   reportPage,
   reportChartPage,
+  reportSumPage,
   auditPage,
   limitationPage,
   assumptionPage,
@@ -199,6 +201,7 @@ export const forms: readonly Form[] = [
   ...merchantForms,
   ...noticeForms,
   ...incidentForms,
+  acknowledgeForm,
   settingsForm,
   ...bulkForms,
   ...rampForms,

@@ -2,7 +2,7 @@
 import { html, type Row, says } from '../html.ts';
 import { decommissionView, fleetDecommissionView } from '../readiness/decommission.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
-import { unitRows } from '../report/html.ts';
+import { unitRows } from '../report/rows.ts';
 import { merchantPath, type Page } from './kit.ts';
 import { badge, merchantLink, section, table } from './parts.ts';
 

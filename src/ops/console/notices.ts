@@ -4,6 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
+import { OTHERS } from '../../mapping/tables.ts';
 import { attempt, noticesView, noticeView, receiversView, replayedView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
@@ -163,14 +164,15 @@ async function receivers(visit: Visit): Promise<Html> {
     query: given({ merchant: query.merchant }),
   });
   const rows = view.receivers.map(
-    ({ merchant, merchant_name, url, success_rate, delivered, refused, held, ...last }) => ({
+    ({ merchant, merchant_name, url, success_rate, delivered, late, refused, held, ...last }) => ({
       receiver: url ?? t('receivers.held_back'),
-      merchant: merchantLink(merchant, merchant_name),
+      merchant: merchant === OTHERS ? merchant : merchantLink(merchant, merchant_name),
       rate:
         success_rate === null
           ? null
           : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
       delivered,
+      late,
       refused,
       held,
       last_delivered: timeOf(words, last.last_delivered_at),

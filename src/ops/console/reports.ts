@@ -1,4 +1,5 @@
 /** Reports: a period of one merchant or the fleet, to view, download, or compare with another period. */
+import type { z } from 'zod';
 import type { Said } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { assumptionsView, limitationsView } from '../api/evidence.ts';
@@ -7,12 +8,23 @@ import { isEmpty } from '../charts/svg.ts';
 import { DAY_MS } from '../fields.ts';
 import { type Content, code, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
 import { comparisonView } from '../report/diff.ts';
-import { type FiguresView, figuresView } from '../report/gather.ts';
+import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
+import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, decisionTable, framed, section, table } from './parts.ts';
 
 /** Offered as CSV. */
-const PARTS = ['sales', 'sums', 'traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
+const PARTS = [
+  'sales',
+  'sums',
+  'unmatched',
+  'traffic',
+  'losses',
+  'differences',
+  'notices',
+  'receivers',
+  'exchanges',
+] as const;
 
 export const reportPage: Page = {
   path: '/reports',
@@ -28,12 +40,53 @@ ${dateField('until', t('reports.until'), query)}
 ${dateField('before_since', t('reports.before_since'), query)}
 ${dateField('before_until', t('reports.before_until'), query)}
 <p><button>${t('board.show')}</button></p><p><button name="compare" value="true">${t('reports.compare')}</button></p></form>
+${sumsSlot(words, linkTo('/reports/sums', daysOf(query)))}
 ${files(words, asked)}
 ${chartSlot(words, linkTo('/reports/charts', daysOf(query)))}
 ${query.compare === 'true' ? await comparison(visit, asked) : ''}`;
     return { title: t('nav.reports'), content };
   },
 };
+
+/** Loaded after the page, because it takes longer; without scripts a link. */
+function sumsSlot({ t }: Words, path: string): Html {
+  return html`<section id="sums" aria-labelledby="sums-title" hx-get="${path}" hx-trigger="load" hx-select="#sums" hx-swap="outerHTML ignoreTitle:true">
+<h2 id="sums-title">${t('report.section.sums')}</h2><p class="lead"><a href="${path}">${t('reports.show_sums')}</a></p></section>`;
+}
+
+export const reportSumPage: Page = {
+  path: '/reports/sums',
+  async show({ words, query, ask, signal }) {
+    const { t } = words;
+    const { before_since: _since, before_until: _until, ...asked } = periodOf(query);
+    const { sums, period } = await ask('GET /api/report/sums', sumsView, { query: asked, signal });
+    const of = { merchant: asked.merchant, ...period };
+    const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
+    const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
+    const content = section(
+      'sums',
+      t('report.section.sums'),
+      table(words, 'report.head', t('report.section.sums'), rows, t('report.none')),
+      lead,
+    );
+    const back = html`<p><a href="${linkTo('/reports', daysOf(query))}">${t('nav.reports')}</a></p>`;
+    return { title: t('report.section.sums'), content: html`${content}${back}` };
+  },
+};
+
+/** The list of the sales of a sum, and its rows as a file. Of calls on payments legacy alone has the rows. */
+function sumLinks(
+  { t }: Words,
+  { merchant, since, until }: { merchant: string | undefined; since: string; until: string },
+  { what, lane, family, currency, outcome }: z.infer<typeof sumsView>['sums'][number],
+): Content {
+  if (currency === null) return t('reports.calls_alone');
+  const second = (at: string): string => at.slice(0, 19);
+  const of = { merchant, lane, family, currency };
+  const list = linkTo('/sales', { ...of, state: outcome, since: second(since), until: second(until) });
+  const file = linkTo('/reports/file', { ...of, format: 'csv', part: 'sales', what, outcome, since, until });
+  return html`${what === 'sale' ? html`<a href="${list}">${t('reports.list')}</a> · ` : null}<a href="${file}" download>CSV</a>`;
+}
 
 export const reportChartPage: Page = {
   path: '/reports/charts',
@@ -50,8 +103,8 @@ export const reportFile: Download = {
   path: '/reports/file',
   page: reportPage,
   row: 'GET /api/report',
-  queryOf: ({ merchant, since, until, format, part }, language) =>
-    given({ merchant, since, until, format, part, language }),
+  queryOf: ({ merchant, since, until, format, part, what, lane, family, currency, outcome }, language) =>
+    given({ merchant, since, until, format, part, what, lane, family, currency, outcome, language }),
 };
 
 function files({ t }: Words, { before_since: _since, before_until: _until, ...asked }: Record<string, string>): Html {

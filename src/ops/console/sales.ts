@@ -2,25 +2,31 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { type Html, html, timeOf } from '../html.ts';
+import { acknowledgedView } from '../reconcile/mismatches.ts';
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
-import { given, instantOf, linkTo, type Page } from './kit.ts';
-import { badge, merchantLink, options, table } from './parts.ts';
+import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
+import { badge, changeForm, merchantLink, options, reasonField, table } from './parts.ts';
 
 type Sale = z.infer<typeof salesView>['sales'][number];
 
 /** Text fields of the filter, in this order. */
-const FIELDS = ['merchant', 'unit', 'reference', 'amount_from', 'amount_to'] as const;
+const FIELDS = ['merchant', 'unit', 'reference', 'amount_from', 'amount_to', 'currency'] as const;
 const TIMES = ['since', 'until'] as const;
 
-export const saleList: Page = {
+const saleList: Page = {
   path: '/sales',
   async show({ words, query, ask }) {
     const { t } = words;
-    const { state, before, since = '', until = '' } = query;
+    const { state, lane, family, before, since = '', until = '' } = query;
     const named = Object.fromEntries([...FIELDS, 'before'].map((name) => [name, query[name]]));
-    const asked = given({ ...named, state, since: instantOf(since), until: instantOf(until) });
-    const { sales, next, searched_to } = await ask('GET /api/sales', salesView, { query: asked });
+    const asked = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
+    const {
+      sales,
+      next,
+      searched_to,
+      newest_of_reference: count,
+    } = await ask('GET /api/sales', salesView, { query: asked });
     const states = saleStates.map((one) => [one, t(`sales.state.${one}`)] as const);
     const fields = FIELDS.map(
       (name) =>
@@ -31,16 +37,53 @@ export const saleList: Page = {
         html`<p><label for="${name}">${t(`form.${name}`)}</label><input id="${name}" name="${name}" type="datetime-local" step="1" value="${query[name] ?? null}"></p>`,
     );
     const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
+    const cut = count === null ? null : html`<p class="notice warn">${t('sales.newest_of_reference', { count })}</p>`;
+    const any = ['', t('board.any')] as const;
+    const lanes = (['legacy', 'orders'] as const).map((one) => [one, t(`stage.${one}`)] as const);
+    const families = (['point', 'qr'] as const).map((one) => [one, t(`family.${one}`)] as const);
     const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
 ${before === undefined ? '' : html`<a href="${linkTo('/sales', { ...query, before: '' })}">${t('sales.newest')}</a>`}
 ${next === null ? '' : html`<a href="${linkTo('/sales', { ...query, before: next })}">${t('sales.older')}</a>`}</nav>`;
     const content = html`<form class="filters" action="/sales" method="get">
-<p><label for="state">${t('sales.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], state ?? '')}</select></p>
+<p><label for="state">${t('sales.state')}</label><select id="state" name="state">${options([any, ...states], state ?? '')}</select></p>
+<p><label for="lane">${t('sales.lane')}</label><select id="lane" name="lane">${options([any, ...lanes], lane ?? '')}</select></p>
+<p><label for="family">${t('sales.family')}</label><select id="family" name="family">${options([any, ...families], family ?? '')}</select></p>
 ${fields}${times}<p><button>${t('board.show')}</button></p></form>
-${saleTable(words, sales)}${paused}${next === null && before === undefined ? '' : pages}`;
+${cut}${saleTable(words, sales)}${paused}${next === null && before === undefined ? '' : pages}`;
     return { title: t('nav.sales'), content };
   },
 };
+
+/** The page on which a person acknowledges a sale that nobody can repair. */
+export function acknowledgePath(id: string): string {
+  return `/sales/${encodeURIComponent(id)}/acknowledge`;
+}
+
+const acknowledgePage: Page = {
+  path: '/sales/:id/acknowledge',
+  async show(visit) {
+    const { words, path } = visit;
+    const { t } = words;
+    const { id = '' } = path;
+    const form = html`${reasonField(visit, 'acknowledge-reason')}<button>${t('acknowledge.go')}</button>`;
+    const content = html`<p class="lead">${t('acknowledge.lead')}</p>
+<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a></p>
+${changeForm(visit, acknowledgePath(id), form)}`;
+    return { title: t('acknowledge.title'), content };
+  },
+};
+
+export const acknowledgeForm: Form = {
+  path: '/sales/:id/acknowledge',
+  page: acknowledgePage,
+  async send({ ask, path: { id = '' } }, { reason }) {
+    const asked = { path: { id }, body: { reason } };
+    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', acknowledgedView, asked);
+    return `${merchantPath(merchant_id)}?done=acknowledged#readiness`;
+  },
+};
+
+export const salePages: readonly Page[] = [saleList, acknowledgePage];
 
 function saleTable(words: Words, sales: readonly Sale[]): Html {
   const { t } = words;

@@ -12,6 +12,7 @@ import type { Finding, Readiness } from '../readiness/facts.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
+import { acknowledgePath } from './sales.ts';
 
 /** Fields of a move, as the API's preview takes them. */
 const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override', 'new'] as const;
@@ -158,7 +159,7 @@ const PLACES: Readonly<Partial<Record<string, string>>> = {
 
 export function readiness(
   words: Words,
-  { about, verdict, move, move_said, blockers, unproven, remarks, judged_at }: Readiness,
+  { about, verdict, move, move_said, blockers, unproven, acknowledged, remarks, judged_at }: Readiness,
 ): Html {
   const { t } = words;
   const part = (key: string, findings: readonly Finding[], kind: string): Content =>
@@ -170,8 +171,19 @@ export function readiness(
   const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${said} <span class="small">${timeOf(words, judged_at)}</span></p>
 ${part('readiness.blockers', blockers, 'blocked')}
 ${part('readiness.unproven', unproven, 'unproven')}
+${acknowledgedList(words, acknowledged)}
 ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;
   return section('readiness', t('merchant.why'), content);
+}
+
+/** Sales that block nothing because a person acknowledged them; never folded away. */
+function acknowledgedList(words: Words, sales: Readiness['acknowledged']): Content {
+  if (sales.length === 0) return null;
+  const items = sales.map(
+    ({ id, what, said }) =>
+      html`<li class="remark">${says(words, what, said)} <a href="${linkTo('/trace', { id })}">${words.t('finding.sale')}</a></li>`,
+  );
+  return html`<h3>${words.t('readiness.acknowledged')}</h3><ul class="findings">${items}</ul>`;
 }
 
 function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
@@ -182,12 +194,18 @@ function findingList(words: Words, findings: readonly Finding[], kind: string): 
   return html`<ul class="findings">${items}</ul>`;
 }
 
-function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
+function nextStep({ t }: Words, { code, command, sample, said }: Finding): Content {
   const place = PLACES[code];
+  const { subject } = said.facts;
+  const sale = code.startsWith('mismatch_') && typeof subject === 'string' ? subject : null;
   const steps = [
     typed(command),
     place === undefined ? null : html`<a href="${place}">${t('finding.here')}</a>`,
     sample === null ? null : html`<a href="${linkTo('/trace', { id: sample })}">${t('finding.sample')}</a>`,
+    sale === null ? null : html`<a href="${linkTo('/trace', { id: sale })}">${t('finding.sale')}</a>`,
+    sale === null
+      ? null
+      : html`<form action="${acknowledgePath(sale)}" method="get"><button class="quiet">${t('acknowledge.go')}</button></form>`,
   ].filter((one) => one !== null);
   return steps.length === 0
     ? null

@@ -7,10 +7,17 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
-import { hasItsOrder, type OpenMismatch, openMismatches } from '../reconcile/reconcile.ts';
+import {
+  type AcknowledgedSale,
+  acknowledgedFrom,
+  hasItsOrder,
+  type StandingMismatches,
+  standingMismatches,
+} from '../reconcile/mismatches.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, faultsOf, firstFaultDay, remarksOf } from './blockers.ts';
 import {
@@ -87,7 +94,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   const tables = tablesOf(ports.tables, merchant_id);
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
-  const [merchant, credential, open, shed, reset_at, mismatches] = await Promise.all([
+  const [merchant, credential, open, shed, reset_at, standing] = await Promise.all([
     store.merchants.merchant(merchant_id),
     credentialOf(ports, merchant_id),
     openSales(ports, merchant_id),
@@ -119,7 +126,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     shed,
     fault_share: settings.safety.fault_share,
     reset_at,
-    mismatches,
+    ...standing,
     legacy_use: is_whole ? await legacyUseOf(ports, merchant, open) : null,
   };
 }
@@ -130,26 +137,25 @@ async function resetsOf({ store }: Ports, merchant_id: string): Promise<Readines
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
 
-/** The open mismatches of a merchant, `MOST_LINES` at most, with its lost sales, whatever their age. */
-export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
+/** What stands against the sales of a merchant, `MOST_LINES` at most, lost sales among them, whatever their age. */
+export type Mismatches = (merchant_id: string) => Promise<Pick<ReadinessFacts, 'mismatches' | 'acknowledged'>>;
 
 /**
  * One read for all merchants that are judged together, because their audit lines are mixed. A failed read is retried.
  * @param fresh_ms how long one read serves, for callers that judge continuously.
  */
 export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
-  let read: ReturnType<typeof openMismatches> | null = null;
+  let read: Promise<StandingMismatches> | null = null;
   let read_at = 0;
   return async (merchant_id) => {
     const now = ports.clock.now();
     if (read === null || now - read_at >= fresh_ms) {
-      read = openMismatches(ports);
+      read = standingMismatches(ports);
       read_at = now;
     }
     const reading = read;
     try {
-      const own = (await reading).filter((one) => one.merchant_id === merchant_id);
-      return await withLostSales(ports, merchant_id, own.slice(0, MOST_LINES));
+      return await mismatchesOf(ports, merchant_id, await reading);
     } catch (error) {
       if (read === reading) read = null;
       throw error;
@@ -158,18 +164,25 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
 }
 
 /** A lost sale is one that upstream does not know: a mismatch, whether or not a comparison reported it. */
-async function withLostSales(
-  { store, clock }: Ports,
-  merchant_id: string,
-  found: readonly OpenMismatch[],
-): Promise<ReadinessFacts['mismatches']> {
-  const open: ReadinessFacts['mismatches'][number][] = [];
-  for (const one of found)
-    if (!hasItsOrder(one, await store.links.link(one.subject))) open.push({ kind: one.kind, subject: one.subject });
+async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standing: StandingMismatches) {
+  const found: { kind: MismatchKind; subject: string; is_acknowledged: boolean }[] = [];
+  const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id).slice(0, MOST_LINES);
+  for (const one of own) if (!hasItsOrder(one, await store.links.link(one.subject))) found.push(one);
   const lost = await store.history.listLinks({ merchant_id, state: 'lost', now: clock.now() }, null, MOST_LINES);
-  const named = new Set(open.map(({ subject }) => subject));
-  const more = lost.rows.filter(({ legacy_id }) => !named.has(legacy_id));
-  return [...open, ...more.map(({ legacy_id }) => ({ kind: 'missing' as const, subject: legacy_id }))];
+  const named = new Set(found.map(({ subject }) => subject));
+  for (const { legacy_id: subject } of lost.rows.filter((one) => !named.has(one.legacy_id)))
+    found.push({ kind: 'missing', subject, is_acknowledged: standing.acknowledged.has(subject) });
+  const open = found.filter((one) => !one.is_acknowledged);
+  const open_sales = new Set(open.map(({ subject }) => subject));
+  const acknowledged = new Map<string, AcknowledgedSale>();
+  for (const { subject } of found) {
+    const line = standing.acknowledged.get(subject);
+    if (line !== undefined && !open_sales.has(subject)) acknowledged.set(subject, acknowledgedFrom(line));
+  }
+  return {
+    mismatches: open.map(({ kind, subject }) => ({ kind, subject })),
+    acknowledged: [...acknowledged.values()],
+  };
 }
 
 function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {
@@ -184,6 +197,7 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
     move_said,
     blockers,
     unproven,
+    acknowledged: [...facts.acknowledged],
     remarks: remarksOf(seen, facts),
     operations: operationsOf(seen, facts, rules, { blockers, unproven }),
     judged_at: iso(facts.now),

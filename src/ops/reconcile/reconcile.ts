@@ -1,31 +1,22 @@
 /** Reconciliation: compares open and recent links, and unmatched events, with upstream; repairs on request. */
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
-import { encoded, readStored, say } from '../../locales/message.ts';
+import { say } from '../../locales/message.ts';
 import { tablesOf } from '../../mapping/tables.ts';
-import type { AuditLine } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
-import {
-  adopt,
-  findOrphan,
-  judgeLink,
-  judgeUnknown,
-  type Known,
-  type Mismatch,
-  type MismatchKind,
-  mismatchKinds,
-} from '../../proxy/sales/orphans.ts';
+import { adopt, findOrphan, judgeLink, judgeUnknown, type Known, type Mismatch } from '../../proxy/sales/orphans.ts';
 import { giveUp, isGone } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import { BY_ITSELF, reason } from '../api/person.ts';
+import { reason } from '../api/person.ts';
 import { DAY_MS, HOUR_MS, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { noteAgreement, noteMismatch } from './mismatches.ts';
 
 /** Links per page; other work runs between two pages. */
 const PAGE = 200;
@@ -181,71 +172,6 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   return null;
 }
 
-/** The sentences of the payments API, which no comparison with an order can take back. */
-const OF_PAYMENTS: readonly (string | undefined)[] = [
-  'contradiction.merchant',
-  'contradiction.reference',
-  'contradiction.refund',
-];
-
-/** A sale that agrees with its order again: its open mismatches get a line that says so. */
-async function noteAgreement(ports: Ports, { merchant_id, legacy_id, order_id, unit }: Link): Promise<void> {
-  const about = { merchant_id, legacy_id, order_id, unit, what: say('mismatch.agrees', {}), repair: 'none' } as const;
-  for (const kind of mismatchKinds) {
-    const last = await lastLine(ports, kind, legacy_id);
-    if (last === undefined || isRepaired(last) || OF_PAYMENTS.includes(readStored(last.reason).said?.code)) continue;
-    await report(ports, { ...about, kind }, true);
-  }
-}
-
-/** The newest line of the audit chain on one kind of mismatch of a sale. */
-async function lastLine({ store }: Ports, kind: MismatchKind, subject: string): Promise<AuditLine | undefined> {
-  return (await store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1))[0];
-}
-
-function isRepaired({ detail }: Pick<AuditLine, 'detail'>): boolean {
-  return detail.repaired === true;
-}
-
-/**
- * Whether the sale of a newest line agrees with upstream without a line that says so: its link has the order of an
- * orphan, or of a create without one, by now. @param link null when it is not stored.
- */
-export function hasItsOrder({ kind, order_id }: { kind: MismatchKind; order_id: unknown }, link: Link | null): boolean {
-  if (link === null) return false;
-  if (kind === 'orphan') return link.order_id === order_id;
-  return kind === 'missing' && order_id === null && link.order_id !== null;
-}
-
-/** A mismatch that nothing has repaired, whatever its age. */
-export interface OpenMismatch {
-  kind: MismatchKind;
-  subject: string;
-  merchant_id: string;
-  order_id: unknown;
-}
-
-/** Open mismatches of all merchants, newest first, without `stale` ones, which the next read repairs. */
-export async function openMismatches({ store }: Ports): Promise<OpenMismatch[]> {
-  const open: OpenMismatch[] = [];
-  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
-    const seen = new Set<string>();
-    let lines: AuditLine[] = [];
-    do {
-      const before = lines.at(-1)?.sequence ?? Number.MAX_SAFE_INTEGER;
-      lines = await store.audit.auditsOf({ action: `mismatch ${kind}`, before }, PAGE);
-      for (const line of lines) {
-        const { subject, detail } = line;
-        if (!seen.has(subject) && !isRepaired(line))
-          open.push({ kind, subject, merchant_id: String(detail.merchant), order_id: detail.order_id ?? null });
-        seen.add(subject);
-      }
-      await new Promise((resolve) => setImmediate(resolve));
-    } while (lines.length === PAGE);
-  }
-  return open;
-}
-
 interface Found {
   mismatch: Mismatch;
   order: Known | null;
@@ -259,7 +185,7 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
     // Under the lock of the sale, so never at the same time as a till's call on it.
     const repaired = await ports.memory.mutex.run(link.legacy_id, () => repair(ports, link, found));
     // A sale that is given up is not repaired for a report: it is lost.
-    if (repaired && mismatch.repair === 'read') await report(ports, mismatch, true);
+    if (repaired && mismatch.repair === 'read') await noteMismatch(ports, mismatch, true);
     return { mismatch, repaired };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -322,37 +248,15 @@ export function startSweep(ports: Ports, rests: () => boolean): Loop {
 async function lookAtLink(ports: Ports, link: Link): Promise<void> {
   const compared = await compare(ports, link, true);
   if (compared === null || compared === 'unread' || compared.repaired) return;
-  await report(ports, compared.mismatch);
+  await noteMismatch(ports, compared.mismatch);
 }
 
 async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promise<void> {
   const orphan = await findOrphan(ports, event);
   if (orphan === 'unread') round.leave(event);
   if (orphan === null || orphan === 'unread') return;
-  await report(ports, orphan);
+  await noteMismatch(ports, orphan);
   await adopt(ports, orphan);
-}
-
-/** Reports a mismatch once per kind and sale until it is repaired; each repair is a line of its own. */
-async function report(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
-  const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
-  const subject = legacy_id ?? order_id ?? merchant_id;
-  const last = await lastLine(ports, kind, subject);
-  if (!repaired && last !== undefined && !isRepaired(last)) return;
-  if (!repaired)
-    ports.log.error(`reconciliation: ${what.text}`, {
-      merchant: merchant_id,
-      legacy_id: legacy_id ?? '',
-      action: kind,
-    });
-  await ports.store.audit.appendAudit({
-    at: ports.clock.now(),
-    who: BY_ITSELF,
-    action: `mismatch ${kind}`,
-    subject,
-    reason: encoded(what),
-    detail: { merchant: merchant_id, unit, order_id, repaired },
-  });
 }
 
 // What the sweep compares next: new changes at once, everything recent once an hour, every unmatched event once.

@@ -3,7 +3,7 @@ import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { iso } from '../fields.ts';
-import { fieldsOf, type Report, type ReportPart, type SaleLine, saleLine } from './report.ts';
+import { fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -55,11 +55,11 @@ export function exchangeCsv(exchange: StoredExchange): string {
 }
 
 export function salesHeader(): string {
-  return csvLine(Object.keys(saleLine.shape));
+  return csvLine(Object.keys(moneyLine.shape));
 }
 
-export function saleCsv(line: SaleLine): string {
-  return csvLine(Object.keys(saleLine.shape).map((name) => line[name as keyof SaleLine])); // the keys of its own form
+export function saleCsv(line: MoneyLine): string {
+  return csvLine(Object.keys(moneyLine.shape).map((name) => line[name as keyof MoneyLine])); // the keys of its own form
 }
 
 /** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe. */

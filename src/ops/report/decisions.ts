@@ -32,7 +32,7 @@ export interface Move extends Pick<Line<'decisions'>, 'sequence' | 'before' | 'a
 const MOVES: readonly string[] = ['stage', 'rollback', 'safety stop', 'safety reset'] satisfies AuditAction[];
 
 /** A disagreement with upstream that reconciliation or a read reported. */
-export interface FoundMismatch extends Pick<Line<'decisions'>, 'at' | 'subject' | 'reason' | 'said'> {
+export interface FoundMismatch extends Pick<Line<'decisions'>, 'sequence' | 'at' | 'subject' | 'reason' | 'said'> {
   kind: MismatchKind;
   merchant_id: string;
   order_id: string | null;
@@ -66,11 +66,11 @@ export async function decisionLines(
 }
 
 function mismatchOf({ detail }: AuditLine, shown_line: Line<'decisions'>, kind: MismatchKind): FoundMismatch {
-  const { at, subject, reason, said } = shown_line;
+  const { sequence, at, subject, reason, said } = shown_line;
   const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   const { merchant, order_id, unit, repaired } = detail;
   const of = { merchant_id: textIn(merchant) ?? '', order_id: textIn(order_id), unit: textIn(unit) };
-  return { kind, at, subject, reason, said, ...of, is_repaired: repaired === true };
+  return { kind, sequence, at, subject, reason, said, ...of, is_repaired: repaired === true };
 }
 
 /** Ascending, page by page. The chain is in time order except where the clock was set, so its start is searched for. */

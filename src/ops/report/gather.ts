@@ -4,11 +4,13 @@ import { tablesOf } from '../../mapping/tables.ts';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { verifyAuditStream } from '../audit.ts';
-import { DAY_MS, defined, exchangePages, iso, time } from '../fields.ts';
+import { DAY_MS, defined, exchangePages, iso, shown, time } from '../fields.ts';
+import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
+import type { AcknowledgedSale } from '../reconcile/mismatches.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
 import { moneyOf, unmatchedOf } from './sales.ts';
@@ -71,6 +73,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
     }),
     differences: differences.lines,
     notices: notices.lines,
+    receivers: await receiversIn(ports, ask, signal),
     notice_days: notices.days,
     incidents: incidents.lines,
     decisions: decisions.lines,
@@ -89,14 +92,27 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       incidents: incidents.left_out,
       decisions: decisions.left_out,
       findings: fleet.left_out,
-      ...left_out,
-      unmatched: unmatched.left_out,
+      move_sums: left_out.move_sums,
+      approvals: left_out.approvals,
+      unmatched: unmatched.left_out + left_out.unconfirmed,
     },
     ...(await provenNow(ports, merchant_id, merchant, unmatched.lines)),
   };
 }
 
-/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree, and a chain that is intact. */
+/** The same lines as `puente notices receivers`. */
+async function receiversIn(
+  ports: Ports,
+  { merchant_id, since, until }: ReportAsk,
+  signal: AbortSignal | null,
+): Promise<Line<'receivers'>[]> {
+  const asked = defined({ since, until, merchant: merchant_id ?? undefined });
+  return (await receiverLines(ports, asked, signal)).map(({ merchant, url, ...one }) => {
+    return { merchant_id: merchant, receiver: url, ...shown(one) };
+  });
+}
+
+/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or are acknowledged, and a chain that is intact. */
 async function provenNow(
   ports: Ports,
   merchant_id: string | null,
@@ -112,20 +128,31 @@ async function provenNow(
   const is_about_completion = merchant !== null && readiness?.about === 'completion';
   const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
   const made_at = iso(clock.now());
-  const agrees = unmatched.every(({ state }) => state === 'repaired');
-  const certificate = audit.intact && agrees ? certificateOf(completion, made_at, audit_head) : null;
+  const agrees = unmatched.every(({ state }) => state !== 'open');
+  const certificate =
+    audit.intact && agrees ? certificateOf(completion, readiness?.acknowledged ?? [], made_at, audit_head) : null;
   return { made_at, readiness, completion, certificate, audit_head, audit };
 }
 
 function certificateOf(
   completion: Report['completion'],
+  acknowledged: AcknowledgedSale[],
   issued_at: string,
   audit_head: Report['audit_head'],
 ): Report['certificate'] {
   if (completion === null || !completion.may_go) return null;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
-  return { merchant_id, issued_at, last_legacy_day, quiet_days, units: units.length, audit_head, sign_off };
+  return {
+    merchant_id,
+    issued_at,
+    last_legacy_day,
+    quiet_days,
+    units: units.length,
+    acknowledged,
+    audit_head,
+    sign_off,
+  };
 }
 
 function sumsOf(ports: Ports, tally: Tally) {
@@ -178,6 +205,33 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
   const of = (verdict: Verdict): number => found.filter((one) => one === verdict).length;
   return { ready: of('ready'), blocked: of('blocked'), inconclusive: of('inconclusive') };
 }
+
+// The sums alone, without what takes long to judge or to verify.
+
+export const sumsView = report.pick({ merchant_id: true, made_at: true, period: true, sums: true });
+
+/**
+ * To the end of this second by default: lists of sales are filtered by seconds. One at a time with reports.
+ * @throws PuenteError bad_request when the period is empty.
+ */
+export function viewSums(
+  ports: Ports,
+  query: z.infer<typeof figuresQuery>,
+  signal: AbortSignal,
+): Promise<z.infer<typeof sumsView>> {
+  const now = ports.clock.now();
+  const ask = askOf(ports, { until: Math.floor(now / SECOND_MS + 1) * SECOND_MS, ...query });
+  return ports.memory.mutex.run('report', async () => {
+    signal.throwIfAborted();
+    await ports.evidence.settled();
+    const tally = await tallyOf(ports.store.exchanges, ask, signal);
+    const { sums } = await moneyOf(ports, ask, [], tally, signal);
+    const period = { since: iso(ask.since), until: iso(ask.until) };
+    return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums };
+  });
+}
+
+const SECOND_MS = 1_000;
 
 // The figures that charts are drawn of: a part of the report, without what takes long to judge or to verify.
 

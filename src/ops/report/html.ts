@@ -1,28 +1,11 @@
 /** A report as one HTML file in the reader's language: no script, network or font; opens offline and prints well. */
 import type { Said } from '../../error.ts';
-import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
-import { OTHERS } from '../../mapping/tables.ts';
-import { chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
-import { rounded } from '../fields.ts';
-import {
-  type Content,
-  code,
-  type Html,
-  html,
-  plainTable,
-  type Row,
-  recorded,
-  says,
-  saysAll,
-  tableOf,
-  timeOf,
-  written,
-} from '../html.ts';
+import { type Chart, chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
+import { type Content, code, type Html, html, plainTable, says, tableOf, withCode, written } from '../html.ts';
 import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Line, Report } from './report.ts';
-import { OWN_VALUE } from './sections.ts';
-import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
+import { nameOf, rowsOf, unitRows } from './rows.ts';
 
 /** Pixels of a chart on a wide screen. */
 const CHART_WIDTH = 720;
@@ -38,250 +21,188 @@ export function reportHtml(
   const [one] = report.merchants;
   const title =
     id === null ? t('report.title.fleet') : t('report.title.merchant', { id: nameOf(words, id, one?.name) });
+  const sections = sectionsOf(words, rowsOf(report, words, advised));
+  const annexes = annexesOf(report, words, sections);
+  const found = (list: FirstList & CutList): Html => sections.begun(list, leftOut(report, words, list));
   return htmlPage(words.language, title, [
     header(report, words, title),
     brokenChain(report, words),
-    verdict(report, words),
-    completion(report, words),
-    ...sections(report, words, advised),
+    verdict(report, words, MOST_FIRST_FINDINGS),
+    sections.begun('sums', null),
+    html`<div class="findings">${[
+      completion(report, words, MOST_FIRST),
+      found('unmatched'),
+      found('approvals'),
+      // The verdict on one merchant already lists its findings.
+      id === null ? found('findings') : null,
+    ]}</div>`,
+    html`<h1 class="annexes">${t('report.annexes')}</h1>`,
+    noneOf(words, annexes),
+    html`<div class="annex">${annexes.map(({ shown }) => shown)}</div>`,
     certificate(report, words),
     footer(report, words),
   ]);
 }
 
-function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null): Content[] {
-  const { t } = words;
-  const rows = rowsOf(report, words, advised);
-  const table = (list: keyof typeof rows): Html | null => tableOf(words, 'report.head', rows[list]);
-  const part = (name: string, content: Content, more = '', counts = {}): Html =>
-    htmlSection(t(`report.section.${name}`), content, t(`report.lead.${name}`, counts) + more, t('report.none'));
-  const listed = (list: keyof typeof rows, more = '', counts = {}): Html => part(list, table(list), more, counts);
+/** Lines of a list, and findings of each kind, on the first two pages: verdict and sums, then findings. An annex has all. */
+const MOST_FIRST = 12;
+const MOST_FIRST_FINDINGS = 6;
+const MOST_FIRST_OF = { sums: 16, unmatched: MOST_FIRST, approvals: MOST_FIRST, findings: MOST_FIRST } as const;
+
+interface Annex {
+  title: string;
+  /** Null content: nothing of it in the period. */
+  is_empty: boolean;
+  shown: Html;
+}
+
+type Rows = ReturnType<typeof rowsOf>;
+type List = keyof Rows;
+type FirstList = keyof typeof MOST_FIRST_OF;
+
+/** Makes the sections of a report, each by the name of its texts. */
+function sectionsOf(words: Words, rows: Rows) {
+  const { t, number } = words;
+  const table = (list: List, most = Number.POSITIVE_INFINITY): Html | null =>
+    tableOf(words, 'report.head', rows[list].slice(0, most));
+  const section = (name: string, content: Content, more: Content, counts = {}, place = ''): Html =>
+    htmlSection(
+      t(`report.section.${name}`),
+      content,
+      [t(`report.lead.${name}`, counts), more],
+      t('report.none'),
+      place,
+    );
+  const annex = (name: string, content: Content, more: Content = null, counts = {}, place = ''): Annex => {
+    const shown = section(name, content, more, counts, place);
+    return { title: t(`report.section.${name}`), is_empty: content === null, shown };
+  };
+  return {
+    table,
+    annex,
+    listed: (list: List, more: Content = null, counts = {}, place = ''): Annex =>
+      annex(list, table(list), more, counts, place),
+    drawn(name: string, { draw, table: { head, rows: lines } }: Chart): Annex {
+      const numbers = plainTable(head, lines, number);
+      return annex(name, numbers && [picturesOf({ draw }, CHART_WIDTH), numbers], null, {}, 'quarter');
+    },
+    pictured(name: 'losses' | 'notices', chart: Pick<Chart, 'draw'>): Annex {
+      const numbers = table(name);
+      return annex(name, numbers && [picturesOf(chart, CHART_WIDTH), numbers]);
+    },
+    /** On the first pages, whole or as far as it has room. */
+    begun(list: FirstList, more: Content): Html {
+      const shown = table(list, MOST_FIRST_OF[list]);
+      return section(list, shown && [shown, inAnnexes(words, rows[list].length - MOST_FIRST_OF[list])], more);
+    },
+    /** The whole of such a list, where the first pages have no room for it. */
+    whole: (list: FirstList): Annex[] => (rows[list].length > MOST_FIRST_OF[list] ? [annex(list, table(list))] : []),
+  };
+}
+
+/** @param count of lines that are not on the first pages. */
+function inAnnexes({ t }: Words, count: number): Html | null {
+  return count > 0 ? html`<p>${t('report.more_in_annexes', { count })}</p>` : null;
+}
+
+function annexesOf(report: Report, words: Words, { annex, listed, drawn, pictured, table, whole }: Sections): Annex[] {
+  const cut = (list: CutList): Content => leftOut(report, words, list);
   const charts = chartsOf(report, words);
-  const drawn = (name: string, { draw, table: { head, rows: lines } }: (typeof charts)['waits']): Html =>
-    part(name, [picturesOf({ draw }, CHART_WIDTH), plainTable(head, lines, words.number)]);
-  const cut = (list: CutList): string =>
-    report.left_out[list] === 0 ? '' : ` ${t('report.cut', { count: report.left_out[list] })}`;
+  const is_fleet = report.merchant_id === null;
+  const rows_of_sums = table('opens');
   const { uncounted: count } = report.exchanges;
   return [
-    part('sums', [table('sums'), opening(report, words)]),
-    listed('unmatched', cut('unmatched')),
-    listed('approvals', cut('approvals')),
-    // The verdict on one merchant already lists its findings.
-    report.merchant_id === null ? listed('findings', cut('findings')) : null,
-    html`<h1 class="annexes">${t('report.annexes')}</h1>`,
-    listed('merchants', '', report.verdicts),
+    ...wholeVerdict(report, words),
+    ...wholeCompletion(report, words),
+    ...[whole('sums'), whole('unmatched'), whole('approvals'), is_fleet ? whole('findings') : []].flat(),
+    annex('opens', rows_of_sums && [openings(report), rows_of_sums]),
+    // On paper the verdict of its only merchant says the same.
+    listed('merchants', null, report.verdicts, is_fleet ? '' : 'screen'),
     listed('move_sums', cut('move_sums')),
+    listed('receivers'),
+    pictured('notices', topicChart(report.notices, words)),
+    drawn('notice_days', charts.notices),
     drawn('readiness_days', charts.readiness),
     drawn('days', charts.traffic),
-    listed('traffic'),
     drawn('waits', charts.waits),
-    listed('latency'),
-    listed('errors'),
-    part('losses', [picturesOf(charts.losses, CHART_WIDTH), table('losses')]),
+    listed('traffic', null, {}, 'half'),
+    listed('latency', null, {}, 'half'),
+    listed('errors', null, {}, 'half'),
+    listed('shadow', null, {}, 'half'),
+    pictured('losses', charts.losses),
     listed('differences', cut('differences')),
-    listed('shadow'),
-    part('notices', [picturesOf(topicChart(report.notices, words), CHART_WIDTH), table('notices')]),
-    drawn('notice_days', charts.notices),
     listed('incidents', cut('incidents')),
     listed('decisions', cut('decisions')),
-    listed('limitations', count === 0 ? '' : ` ${t('report.uncounted', { count })}`),
-    listed('unseen'),
-    listed('assumptions'),
+    listed('limitations', count === 0 ? null : ` ${words.t('report.uncounted', { count })}`),
+    annex('unseen', onPaper(table('unseen'), unseenNames(report, words)), null, {}, 'unseen'),
+    annex('assumptions', assumptionsIn(report, words, table('assumptions'))),
   ];
 }
 
-/** The lists of a report as rows; each cell by the key of its column's name (`report.head`). */
-function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
-  const { t } = words;
-  const limitation = ({ id, title, effect, workaround }: Report['limitations'][number]) => {
-    return {
-      number: id,
-      what: written(words, title),
-      effect: written(words, effect),
-      way_around: written(words, workaround),
-    };
-  };
-  return {
-    merchants: report.merchants.map(({ stage, ...one }) => ({
-      merchant: nameOf(words, one.merchant_id, one.name),
-      site: one.site,
-      stage: stage === 'canary' ? t('report.canary', { share: words.number(one.share) }) : t(`stage.${stage}`),
-      safety_stop: one.stopped ? t('report.stopped') : null,
-      verdict: t(`verdict.${one.verdict}`),
-      in_the_way: one.blockers,
-      calls: one.calls,
-      faults: one.faults,
-      losses: one.losses,
-      open_differences: one.open_differences,
-    })),
-    findings: report.findings.map(({ merchant_id, what, said, command }) => {
-      return { merchant: merchant_id, what: says(words, what, said), command: code(command) };
-    }),
-    ...moneyRows(report, words),
-    ...callRows(report, words, advised),
-    incidents: report.incidents.map((line) => auditRow(words, line)),
-    decisions: report.decisions.map((line) => auditRow(words, line)),
-    limitations: report.limitations.flatMap(({ hits, calls, ...one }) =>
-      hits === null ? [] : [{ ...limitation({ ...one, hits, calls }), hits, calls }],
-    ),
-    // Limitations that tills may have met without a count.
-    unseen: report.limitations
-      .filter(({ hits }) => hits === null)
-      .map((one) => ({ ...limitation(one), uncounted: written(words, one.unseen ?? ''), calls: one.calls })),
-    assumptions: report.assumptions.map(({ name, value, sentence }) => ({
-      setting: code(name),
-      value: value.endsWith(OWN_VALUE)
-        ? t('report.own_value', { value: value.slice(0, -OWN_VALUE.length) })
-        : code(value),
-      purpose: written(words, sentence),
-    })),
-  } satisfies Record<string, Row[]>;
+type Sections = ReturnType<typeof sectionsOf>;
+
+/** What no annex has anything of, in one sentence on paper; on a screen each says so itself. */
+function noneOf({ t, list }: Words, annexes: readonly Annex[]): Content {
+  const names = annexes.filter(({ is_empty }) => is_empty).map(({ title }) => title);
+  return names.length === 0 ? null : html`<p class="paper">${t('report.none_of', { names: list(names) })}</p>`;
 }
 
-function moneyRows(report: Report, words: Words) {
-  const { t } = words;
-  const summed = ({ what, lane, family, outcome, count, without_amount, ...money }: Line<'sums'>) => ({
-    what: t(`money.${what}`),
-    lane: t(`stage.${lane}`),
-    family: t(`family.${family}`),
-    outcome: t(`outcome.${outcome}`),
-    count,
-    amount: count === without_amount ? null : moneyOf(words, money),
-    amount_unknown: without_amount,
-  });
-  return {
-    sums: report.sums.map(summed),
-    move_sums: report.move_sums.map(({ merchant_id, since, until: _until, line, before, after, ...one }) => ({
-      merchant: merchant_id,
-      since: timeOf(words, since),
-      move: line === null ? t('report.no_move') : recorded(words, `${factText(before)} → ${factText(after)}`),
-      ...summed(one),
-    })),
-    unmatched: report.unmatched.map(
-      ({ state, known_to, id, order_id, found_at, merchant_id, unit, what, said, ...one }) => ({
-        sale: id,
-        state: t(`unmatched.${state}`),
-        known_to: t(`unmatched.${known_to}`),
-        amount: moneyOf(words, one),
-        what: says(words, what, said),
-        order: order_id,
-        merchant: merchant_id,
-        unit,
-        since: timeOf(words, found_at),
-      }),
-    ),
-    approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, ...money }) => ({
-      sale: id,
-      order: order_id,
-      at: timeOf(words, at),
-      merchant: merchant_id,
-      unit,
-      outcome: t(`outcome.${outcome}`),
-      approvals,
-      amount: moneyOf(words, money),
-    })),
-  };
+/** The whole on a screen; on paper what fits. Null without a row. */
+function onPaper(whole: Html | null, paper: Content): Content {
+  return whole === null ? null : html`<div class="screen">${whole}</div><div class="paper">${paper}</div>`;
 }
 
-function moneyOf(words: Words, { currency, amount }: { currency: string | null; amount: string | null }): Content {
-  return amount === null ? null : html`<span class="money">${currency} ${words.decimal(amount)}</span>`;
+function unseenNames({ limitations }: Report, words: Words): Html {
+  const items = limitations
+    .filter(({ hits }) => hits === null)
+    .map(({ id, title, calls }) => html`<li>${id} ${written(words, title)} (${words.number(calls)})</li>`);
+  return html`<p>${withCode(words.t('report.paper.unseen'))}</p><ul class="compact">${items}</ul>`;
 }
 
-/** How the sales of a sum are listed, for the first sum whose sales are stored. */
-function opening({ merchant_id, period, sums }: Report, { t }: Words): Html | null {
-  const first = sums.find(({ currency }) => currency !== null);
-  if (first === undefined) return null;
-  const { what, lane, family, currency, outcome } = first;
-  const command = [
-    'puente report',
-    merchant_id,
-    `--since ${period.since} --until ${period.until} --format csv --part sales`,
+/** On paper a table of those that were changed; of the others names and values. */
+function assumptionsIn({ assumptions }: Report, { t }: Words, table: Html | null): Content {
+  if (table === null) return null;
+  const usual = assumptions.filter(({ is_default }) => is_default);
+  const items = usual.map(({ name, value }) => html`<li>${name}: ${value}</li>`);
+  return [
+    usual.length === assumptions.length ? html`<div class="screen">${table}</div>` : table,
+    html`<div class="paper"><p>${withCode(t('report.paper.assumptions'))}</p><ul class="compact">${items}</ul></div>`,
   ];
-  const by = `--what ${what} --lane ${lane} --family ${family} --currency ${currency} --outcome ${outcome}`;
-  return html`<p>${t('report.opening')} ${code([...command.filter((word) => word !== null), by].join(' '))}</p>`;
 }
 
-function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
-  const { t } = words;
-  return {
-    traffic: report.traffic.map(({ calls, outcomes: { ok, business, auth, fault }, ...one }) => {
-      return { ...laneOf(words, one), calls, good: ok, business, token: auth, faults: fault };
-    }),
-    latency: report.latency.map(({ calls, p50_ms, p95_ms, p99_ms, max_ms, ...one }) => {
-      const shares = { half_ms: p50_ms, most_ms: p95_ms, nearly_all_ms: p99_ms, longest_ms: max_ms };
-      return { ...laneOf(words, one), calls, ...shares };
-    }),
-    errors: report.errors.map(({ status, error, calls, sample, ...one }) => {
-      return { ...laneOf(words, one), status, error: nameOf(words, error), calls, exchange: sample };
-    }),
-    losses: report.losses.map((one) => ({
-      weight: t(`weight.${one.weight}`),
-      operation: one.operation,
-      field: nameOf(words, one.path),
-      lost: one.count,
-      on_paper: one.would_be_count,
-      why: one.why === MORE_FIELDS ? t('report.more_fields') : written(words, one.why),
-      advice: says(words, one.advice, advised(one)),
-    })),
-    differences: report.differences.map(({ merchant_id, operation, what, path, legacy, orders, ...one }) => ({
-      merchant: merchant_id,
-      operation,
-      what: `${t(`report.difference.${what}`)} ${path}`.trimEnd(),
-      legacy: code(legacy),
-      orders: code(orders),
-      state: t(`difference.${one.state}`),
-      calls: one.count,
-      last: timeOf(words, one.last_at),
-    })),
-    shadow: report.shadow.map(({ operation, verdict, code: refusal, error, count }) => {
-      const refused = { code: code(refusal), told: code(error) };
-      return { operation, verdict: t(`report.shadow.${verdict}`), ...refused, calls: count };
-    }),
-    notices: report.notices.map(({ topic, made, delivered, retried, pending, stuck, dead }) => {
-      return { topic, made, delivered, retried, waiting: pending, stuck, given_up: dead };
-    }),
-  };
+function wholeVerdict({ readiness }: Report, words: Words): Annex[] {
+  if (readiness === null) return [];
+  const { blockers, unproven, acknowledged, remarks } = readiness;
+  if ([blockers, unproven, acknowledged, remarks].every(({ length }) => length <= MOST_FIRST_FINDINGS)) return [];
+  const title = words.t('report.section.verdict');
+  const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
+  return [{ title, is_empty: false, shown: html`<section><h2>${title}</h2>${found}</section>` }];
 }
 
-/** Operations, and the two sums that are no operation. */
-function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: string }) {
-  const names: Readonly<Record<string, string>> = {
-    all: t('report.operation.all'),
-    [NO_OPERATION]: t('report.operation.none'),
-  };
-  return { operation: names[operation] ?? operation, lane: t(`stage.${lane}`) };
+function wholeCompletion(report: Report, words: Words): Annex[] {
+  const all = report.completion?.units.length ?? 0;
+  const shown = all > MOST_FIRST ? completion(report, words, all) : null;
+  return shown === null ? [] : [{ title: words.t('report.section.completion'), is_empty: false, shown }];
 }
 
-function nameOf({ t }: Words, id: string, name: string | null = null): string {
-  if (id === OTHERS) return t('report.others');
-  return name === null ? id : `${id} (${name})`;
+/** How many lines are not in a list, and the command that lists them. */
+function leftOut({ merchant_id, period, left_out }: Report, { t }: Words, list: CutList): Content {
+  const count = left_out[list];
+  if (count === 0) return null;
+  const of = `--since ${period.since} --until ${period.until} --format csv`;
+  const parts: Readonly<Partial<Record<CutList, string>>> =
+    merchant_id === null
+      ? { approvals: 'approvals', unmatched: 'unmatched' }
+      : { approvals: 'sales', unmatched: 'sales --outcome lost' };
+  const part = parts[list];
+  const command = part === undefined ? null : code(`puente report ${merchant_id ?? '<merchant>'} ${of} --part ${part}`);
+  return html` ${t('report.cut', { count })} ${command}`;
 }
 
-/** A person's reason is shown as it was written. */
-function auditRow(
-  words: Words,
-  { at, who, action, subject, reason, said, sequence, ...facts }: Report['decisions'][number],
-) {
-  return {
-    at: timeOf(words, at),
-    who,
-    what: actionOf(words, action),
-    of: subject,
-    why: said === null ? reason : says(words, reason, said),
-    change: changeIn(words, facts),
-    evidence: recorded(words, factText(facts.evidence)),
-    // Line numbers are names: their digits are not grouped.
-    line: String(sequence),
-  };
-}
-
-/** In words; the recorded facts of a line that an earlier version wrote in another form. */
-function changeIn(
-  words: Words,
-  { change, change_said, before, after }: Pick<Line<'decisions'>, 'change' | 'change_said' | 'before' | 'after'>,
-): Content {
-  if (change_said.length > 0) return saysAll(words, change, change_said, '; ');
-  return after === null ? null : recorded(words, `${factText(before) || 'none'} → ${factText(after) || 'none'}`);
+/** The command that lists sales and refunds, a line each; the options of a sum choose its own. */
+function openings({ merchant_id, period }: Report): Html {
+  const of = merchant_id === null ? '' : ` ${merchant_id}`;
+  return html`<p>${code(`puente report${of} --since ${period.since} --until ${period.until} --format csv --part sales …`)}</p>`;
 }
 
 function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {
@@ -305,53 +226,44 @@ function brokenChain({ audit: { broken, lines } }: Report, words: Words): Conten
   return html`<section><h2>${t('report.broken.title')}</h2><p class="verdict blocked">${at} ${says(words, reason, said)}. ${t('report.broken.so', { lines })}</p></section>`;
 }
 
-function verdict({ readiness }: Report, words: Words): Content {
+function verdict({ readiness }: Report, words: Words, most: number): Content {
   if (readiness === null) return null;
-  const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
+  const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said), most);
   return html`<section><h2>${words.t('report.section.verdict')}</h2>${found}</section>`;
 }
 
-/** What still needs legacy, of a merchant on orders. */
-function completion({ completion: found }: Report, words: Words): Content {
+/** What still needs legacy, of a merchant on orders. @param most units in the table. */
+function completion({ completion: found }: Report, words: Words, most: number): Html | null {
   if (found === null) return null;
   const { t } = words;
   const { open_on_legacy: open, last_legacy_day, quiet_days, quiet_days_needed: needed } = found;
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
   const lead = t('report.lead.completion', { open, last, quiet: quiet_days ?? 0, needed });
-  const rows = unitRows(words, found.units);
+  // What still needs legacy comes first.
+  const units = found.units.toSorted((a, b) => Number(a.may_go) - Number(b.may_go));
+  const table = tableOf(words, 'report.head', unitRows(words, units.slice(0, most)));
   return htmlSection(
     t('report.section.completion'),
-    tableOf(words, 'report.head', rows),
+    table && [table, inAnnexes(words, units.length - most)],
     lead,
     t('decommission.no_unit'),
   );
-}
-
-/** The terminals and points of sale of a merchant, each with its last call on legacy. */
-export function unitRows(words: Words, units: NonNullable<Report['completion']>['units']): Row[] {
-  const { t } = words;
-  return units.map((one) => ({
-    unit: one.unit,
-    new_work: t(`stage.${one.new_work}`),
-    last_on_legacy: one.last_legacy_at === null ? t('decommission.never') : timeOf(words, one.last_legacy_at),
-    operation: one.last_operation ?? (one.last_legacy_at === null ? null : t('decommission.or_earlier')),
-    quiet_days: one.quiet_days,
-    open: one.open_on_legacy,
-    may_go: t(one.may_go ? 'decommission.yes' : 'decommission.no'),
-    why: says(words, one.why, one.why_said),
-  }));
 }
 
 /** To be printed and signed; of a merchant that needs legacy no more. */
 function certificate({ certificate: found }: Report, words: Words): Content {
   if (found === null) return null;
   const { t } = words;
-  const { merchant_id: id, last_legacy_day, quiet_days, units, audit_head, sign_off } = found;
+  const { merchant_id: id, last_legacy_day, quiet_days, units, acknowledged, audit_head, sign_off } = found;
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
-  const facts = { id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units };
+  const facts = {
+    ...{ id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units },
+    acknowledged: acknowledged.length,
+  };
+  const named = acknowledged.map(({ what, said }) => html`<li>${says(words, what, said)}</li>`);
   const rows = sign_off.map(({ as, name, signature, day }) => ({ as: t(`certificate.${as}`), name, signature, day }));
   return html`<section class="certificate"><h2>${t('certificate.title')}</h2><p>${t('certificate.says', facts)}</p>
-${tableOf(words, 'certificate.head', rows)}
+${named.length === 0 ? null : html`<ul>${named}</ul>`}${tableOf(words, 'certificate.head', rows)}
 <p>${t('certificate.chain', { line: String(audit_head.sequence) })} <code>${audit_head.hash}</code></p></section>`;
 }
 
@@ -364,30 +276,4 @@ function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {
       : t('report.footer.broken', { at: String(audit.broken.sequence), sequence });
   return html`<footer><p>${t('report.footer.made', made)} ${checked} <code>${audit_head.hash}</code>.
 ${t('report.footer.proof')} <code>puente audit verify --expect ${sequence}:${audit_head.hash}</code></p></footer>`;
-}
-
-// A fact of the audit chain as text for people; scripts read the JSON.
-
-/** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
-export function factText(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value !== 'object') return plain(value);
-  return factParts(value).join(', ');
-}
-
-function factParts(value: object): string[] {
-  if (Array.isArray(value)) return value.map(inside);
-  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')} ${inside(part)}`);
-}
-
-function inside(value: unknown): string {
-  if (value === null || value === undefined) return 'none';
-  if (typeof value !== 'object') return plain(value) || 'empty';
-  const parts = factParts(value);
-  return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
-}
-
-function plain(value: unknown): string {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'number' ? String(rounded(value, 2)) : String(value);
 }

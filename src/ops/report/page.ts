@@ -20,22 +20,43 @@ ${body.map((part) => html`${part}\n`)}</body>
 `);
 }
 
-/** A heading, a sentence and its content. @param none shown where there is no content. */
-export function htmlSection(title: string, content: Content, lead: string, none: string): Html {
+/**
+ * A heading, a sentence and its content.
+ * @param none shown where there is no content.
+ * @param place its class: on paper `half` or `quarter` of a row, or on a screen alone.
+ */
+export function htmlSection(title: string, content: Content, lead: Content, none: string, place = ''): Html {
   // A table wider than the screen scrolls in its own frame, also by the keyboard.
   const frame = html`<div class="frame" role="region" tabindex="0" aria-label="${title}">${content}</div>`;
   const shown = content === null ? html`<p class="none">${none}</p>` : frame;
-  return html`<section><h2>${title}</h2><p>${lead}</p>${shown}</section>`;
+  const kind = `${place} ${content === null ? 'empty' : ''}`.trim();
+  return html`<section class="${kind}"><h2>${title}</h2><p>${lead}</p>${shown}</section>`;
 }
 
-/** The verdict on a merchant with its findings. @param shown the sentence of a finding. */
-export function htmlVerdict({ t }: Words, readiness: Readiness, shown: (one: Finding) => Content): Html {
-  const { about, verdict, blockers, unproven, remarks } = readiness;
-  const item = (one: Finding): Html =>
-    html`<li>${shown(one)}${one.command === null ? null : html` ${code(one.command)}`}</li>`;
-  const list = (name: string, findings: readonly Finding[]): Content =>
-    findings.length === 0 ? null : html`<h3>${t(name)}</h3><ul>${findings.map(item)}</ul>`;
-  const lists = [list('readiness.blockers', blockers), list('readiness.unproven', unproven)];
+type Sentence = Pick<Finding, 'what' | 'said'> & Partial<Pick<Finding, 'command'>>;
+
+/** The verdict on a merchant with its findings. @param shown the sentence of a finding. @param most of each list. */
+export function htmlVerdict(
+  { t }: Words,
+  readiness: Readiness,
+  shown: (one: Sentence) => Content,
+  most = Number.POSITIVE_INFINITY,
+): Html {
+  const { about, verdict, blockers, unproven, acknowledged, remarks } = readiness;
+  const item = (one: Sentence): Html => {
+    const { command = null } = one;
+    return html`<li>${shown(one)}${command === null ? null : html` ${code(command)}`}</li>`;
+  };
+  const more = (count: number): Content => (count > 0 ? html`<p>${t('report.more_in_annexes', { count })}</p>` : null);
+  const list = (name: string, findings: readonly Sentence[]): Content =>
+    findings.length === 0
+      ? null
+      : html`<h3>${t(name)}</h3><ul>${findings.slice(0, most).map(item)}</ul>${more(findings.length - most)}`;
+  const lists = [
+    list('readiness.blockers', blockers),
+    list('readiness.unproven', unproven),
+    list('readiness.acknowledged', acknowledged),
+  ];
   return html`<p class="verdict ${verdict}">${t(about === 'completion' ? `completion.${verdict}` : `report.verdict.${verdict}`)}</p>${lists}${list('report.remarks', remarks)}`;
 }
 
@@ -54,10 +75,21 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88r
 th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td:has(.money) { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; } .annexes { break-before: page; margin-top: 3rem; }
+td:has(.money) { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; } .annexes { margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE}.narrow { display: none; } @media screen { .frame { overflow-x: auto; } }
 @media screen and (max-width: 34rem) { body { padding: .8rem; } .wide { display: none; } .narrow { display: block; } }
-@page { size: A4 landscape; margin: 12mm; }
-@media print { table { font-size: 8pt; } body { max-width: none; padding: 0; font-size: 10pt; } section { break-inside: auto; } h2, h2 + p { break-after: avoid; } h2 + p { break-inside: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } }
+@media screen { .paper { display: none; } }
+@page { size: A4 landscape; margin: 9mm; }
+@media print {
+.screen, .annex .empty, tr:has(.usual) { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, td.text, code { overflow-wrap: break-word; } td.text { min-width: 0; }
+h1 { font-size: 14pt; } h2 { font-size: 10.5pt; margin: .6rem 0 .1rem; } h3 { font-size: 9pt; margin: .4rem 0 .1rem; } p { margin: .15rem 0; } ul { margin: .1rem 0; }
+table { font-size: 7.5pt; margin: .25rem 0; } th, td { padding: .1rem .35rem; } code { padding: 0; background: none; }
+.findings, .annexes { break-before: page; } .annexes { margin-top: 0; } .annex { font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }
+.annex section:is(.half, .quarter) { display: inline-block; vertical-align: top; width: 49%; margin-right: .6%; } .annex section.quarter { width: 24%; } .quarter .frame > table { display: none; }
+.annex .wide { display: none; } .annex .narrow { display: block; } .annex .chart { margin: 0; width: 215px; }
+.annex .frame:has(> .narrow + table) { display: grid; grid-template-columns: 225px 1fr; gap: .6rem; align-items: start; break-inside: avoid; } .annex .quarter .frame:has(> .narrow + table) { display: block; }
+.compact { columns: 5; column-gap: 4mm; font-size: 6pt; line-height: 1.25; list-style: none; padding: 0; } .evidence { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden; } .unseen .compact { columns: 4; font-size: 6.5pt; } .compact li { break-inside: avoid; }
+section { break-inside: auto; } h2, h2 + p { break-after: avoid; } h2 + p { break-inside: avoid; } tr { break-inside: avoid; } thead { display: table-header-group; } .certificate { font-size: 9pt; }
+}
 `;

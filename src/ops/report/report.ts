@@ -13,6 +13,8 @@ import type { Ports } from '../ports.ts';
 import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
+import { acknowledgedView } from '../reconcile/mismatches.ts';
+import type { SaleState } from '../sale-state.ts';
 
 /** The version of the JSON; a reader refuses any other. */
 export const REPORT_SCHEMA = 'puente-report/1';
@@ -32,7 +34,7 @@ const decisionLine = z.object({
   said: auditLine.shape.said,
 });
 
-/** Sales: all but `refunded`, which is a refund that was made. `not_known`: Puente has seen no end of it. */
+/** The states of sales, and `refunded`: a refund that was made. */
 export const outcomesOfMoney = [
   'paid',
   'refunded',
@@ -44,7 +46,7 @@ export const outcomesOfMoney = [
   'in_doubt',
   'open',
   'not_known',
-] as const;
+] as const satisfies readonly (SaleState | 'refunded')[];
 
 const summedBy = {
   what: z.enum(['sale', 'refund']),
@@ -62,7 +64,7 @@ const sum = {
 };
 
 /** A sale or a refund, as one line of CSV; every sum is made of such lines. */
-export const saleLine = z.object({
+export const moneyLine = z.object({
   at: time.describe('when it was created'),
   merchant_id: z.string(),
   ...summedBy,
@@ -73,7 +75,7 @@ export const saleLine = z.object({
   amount_minor: z.string().nullable().describe('as the till requested it; null where Puente does not know it'),
   amount: z.string().nullable(),
 });
-export type SaleLine = z.infer<typeof saleLine>;
+export type MoneyLine = z.infer<typeof moneyLine>;
 
 /** The tables of a report, with fields in column order; the check of the audit chain is a table of one row. */
 const parts = {
@@ -95,7 +97,9 @@ const parts = {
     .array(
       z.object({
         known_to: z.enum(['puente', 'upstream', 'both']).describe('both: they differ'),
-        state: z.enum(['open', 'repaired']).describe('open: nothing has shown since that both agree'),
+        state: z
+          .enum(['open', 'acknowledged', 'repaired'])
+          .describe('open: nothing has shown since that both agree; acknowledged: nor will it, as a person said since'),
         kind: z.enum([...mismatchKinds, 'lost', 'in_doubt']),
         found_at: time,
         merchant_id: z.string(),
@@ -107,12 +111,15 @@ const parts = {
         amount: z.string().nullable(),
         what: z.string().describe('both sides in one sentence'),
         said: said.nullable(),
+        acknowledged_by: z.string().nullable(),
+        acknowledged_at: time.nullable(),
+        acknowledged_why: z.string().nullable(),
       }),
     )
     .describe(
       'sales that Puente knows and upstream does not, orders that upstream knows and Puente does not, differences',
     ),
-  approvals: z.array(saleLine).describe('paid sales without exactly one approved payment, and unpaid ones with any'),
+  approvals: z.array(moneyLine).describe('paid sales without exactly one approved payment, and unpaid ones with any'),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
   ),
@@ -179,13 +186,33 @@ const parts = {
       dead: count,
     }),
   ),
+  receivers: z
+    .array(
+      z.object({
+        merchant_id: z.string(),
+        receiver: z.string().nullable().describe('without path and query; null: held back by Puente'),
+        delivered: count.describe('attempts that were acknowledged'),
+        late: count.describe('of these, those acknowledged more than 15 minutes after their notice was made'),
+        refused: count.describe('attempts that were refused, broken or not answered in time'),
+        held: count.describe('attempts that Puente held back'),
+        success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),
+        last_delivered_at: time.nullable(),
+        last_refused_at: time.nullable(),
+      }),
+    )
+    .describe('attempts at the notices made in the period, the worst receiver first'),
   notice_days: z
     .array(z.object({ day, made: count, delivered: count, pending: count, stuck: count, dead: count }))
     .describe('by the day on which they were made, in their present state; stuck is a part of pending'),
   incidents: z.array(decisionLine),
   decisions: z.array(decisionLine),
   assumptions: z.array(
-    z.object({ name: z.string().describe("a setting's dotted name"), value: z.string(), sentence: z.string() }),
+    z.object({
+      name: z.string().describe("a setting's dotted name"),
+      value: z.string(),
+      sentence: z.string(),
+      is_default: z.boolean().describe('as `config/default.yaml` has it'),
+    }),
   ),
   limitations: z.array(
     z.object({
@@ -258,6 +285,9 @@ export const report = z.object({
       last_legacy_day: z.iso.date().nullable(),
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),
+      acknowledged: z
+        .array(acknowledgedView)
+        .describe('sales that do not agree with upstream, which a person has acknowledged'),
       audit_head: auditHead,
       sign_off: z
         .array(
@@ -267,7 +297,7 @@ export const report = z.object({
     })
     .nullable()
     .describe(
-      'that legacy may be switched off; null while it may not, a sale is unmatched, or the audit chain is broken',
+      'that legacy may be switched off; null while it may not, an unmatched sale is open, or the audit chain is broken',
     ),
   verdicts: z.object(byVerdict).describe('how many of the merchants have which verdict'),
   left_out: z.record(z.enum(cutLists), count).describe('lines that are not in the lists because there are too many'),

@@ -9,21 +9,24 @@ import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
-import { hasItsOrder } from '../reconcile/reconcile.ts';
+import { type AcknowledgedSale, acknowledgementFor, hasItsOrder } from '../reconcile/mismatches.ts';
+import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import type { FoundMismatch, Move } from './decisions.ts';
-import { type Line, outcomesOfMoney, type Report, type ReportAsk, type SaleLine, type SaleQuery } from './report.ts';
+import { type Line, type MoneyLine, outcomesOfMoney, type Report, type ReportAsk, type SaleQuery } from './report.ts';
 import type { Tally } from './tally.ts';
 
 /** Rows per page: so few that payments between two pages are not delayed. */
 const PAGE = 200;
 /** Lines of sales in one report; the number of the others is reported. */
 const MOST_LINES = 5_000;
+/** Of each merchant in the report of a fleet; a report of the merchant has the others. */
+const MOST_OF_ONE = 100;
 
 export interface Money extends Pick<Report, 'sums' | 'move_sums' | 'approvals'> {
   /** Sales whose order upstream has not shown: lost, or still in doubt. */
-  unconfirmed: SaleLine[];
-  left_out: Record<'move_sums' | 'approvals', number>;
+  unconfirmed: MoneyLine[];
+  left_out: Record<'move_sums' | 'approvals' | 'unconfirmed', number>;
 }
 
 /** @param moves of all merchants: each splits the sums of its merchant. */
@@ -36,16 +39,16 @@ export async function moneyOf(
 ): Promise<Money> {
   const sums = newSums();
   const by_move = new Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>();
-  const approvals: SaleLine[] = [];
-  const unconfirmed: SaleLine[] = [];
+  const approvals = listOf(ask);
+  const unconfirmed = listOf(ask);
   const bounds = Map.groupBy(moves, ({ merchant_id }) => merchant_id);
   for await (const page of salePages(ports, ask, signal)) {
     for (const line of page) {
       sums.add(line);
       const own = bounds.get(line.merchant_id);
       if (own !== undefined) spanOf(by_move, ask, own, line).add(line);
-      if (line.approvals !== null && line.approvals !== Number(line.outcome === 'paid')) approvals.push(line);
-      if (isUnconfirmed(ports, line)) unconfirmed.push(line);
+      if (line.approvals !== null && line.approvals !== Number(line.outcome === 'paid')) approvals.add(line);
+      if (isUnconfirmed(ports, line)) unconfirmed.add(line);
     }
   }
   addCalls(ports, sums, tally);
@@ -53,17 +56,36 @@ export async function moneyOf(
   return {
     sums: sums.lines(),
     move_sums: spans.slice(0, MOST_LINES),
-    approvals: approvals.slice(0, MOST_LINES),
-    unconfirmed,
+    approvals: approvals.lines,
+    unconfirmed: unconfirmed.lines,
     left_out: {
       move_sums: Math.max(0, spans.length - MOST_LINES),
-      approvals: Math.max(0, approvals.length - MOST_LINES),
+      approvals: approvals.left_out(),
+      unconfirmed: unconfirmed.left_out(),
+    },
+  };
+}
+
+/** Lines in bounded memory; in a fleet's report no merchant takes the room of the others. The rest is counted. */
+function listOf({ merchant_id }: ReportAsk) {
+  const most_of_one = merchant_id === null ? MOST_OF_ONE : MOST_LINES;
+  const lines: MoneyLine[] = [];
+  const kept = new Map<string, number>();
+  let more = 0;
+  return {
+    lines,
+    left_out: () => more,
+    add(line: MoneyLine): void {
+      const own = kept.get(line.merchant_id) ?? 0;
+      if (own >= most_of_one || lines.length >= MOST_LINES) return void more++;
+      kept.set(line.merchant_id, own + 1);
+      lines.push(line);
     },
   };
 }
 
 /** Until the replay window ends, a create in doubt is still being resolved, as reconciliation judges it. */
-function isUnconfirmed({ clock, settings }: Ports, { what, lane, outcome, at }: SaleLine): boolean {
+function isUnconfirmed({ clock, settings }: Ports, { what, lane, outcome, at }: MoneyLine): boolean {
   if (what !== 'sale' || lane !== 'orders') return false;
   const is_settling = clock.now() < Date.parse(at) + settings.create.replay_window_ms;
   return outcome === 'lost' || (outcome === 'in_doubt' && !is_settling);
@@ -75,8 +97,8 @@ export async function* salePages(
   ask: ReportAsk,
   signal: AbortSignal | null,
   only: SaleQuery = {},
-): AsyncGenerator<SaleLine[]> {
-  const { store, tables } = ports;
+): AsyncGenerator<MoneyLine[]> {
+  const { store, tables, clock } = ports;
   const { merchant_id, ...period } = ask;
   // A merchant whose calls went to legacy alone has sales without a row of its own.
   const known = merchant_id === null ? await knownMerchants(ports) : [await merchantOf(ports, merchant_id)];
@@ -100,7 +122,7 @@ export async function* salePages(
       pagesOf(
         of,
         (page) => store.legacy_sales.legacySalesMade(page),
-        ofLegacy(money),
+        ofLegacy(money, clock.now()),
         (sale) => sale.id,
       ),
     ];
@@ -115,9 +137,9 @@ export async function* salePages(
 async function* pagesOf<Row extends { created_at: number }>(
   period: Pick<CreatedPage, 'merchant_id' | 'since' | 'until'>,
   read: (page: CreatedPage) => Promise<Row[]>,
-  lineOf: (row: Row) => SaleLine | null,
+  lineOf: (row: Row) => MoneyLine | null,
   idOf: (row: Row) => string,
-): AsyncGenerator<SaleLine[]> {
+): AsyncGenerator<MoneyLine[]> {
   let after: CreatedPage['after'] = null;
   for (;;) {
     const rows: Row[] = await read({ ...period, after, limit: PAGE });
@@ -135,7 +157,7 @@ function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-// One row as a line of money. Nothing is guessed: what no answer or event has shown is `not_known`.
+// One row as a line of money. Nothing is guessed: what no answer or event has shown is `not_known` (`../sale-state.ts`).
 
 interface Site {
   currency: string;
@@ -144,28 +166,14 @@ interface Site {
 
 /** Of the orders lane, by its order as last read: what tills see depends on a setting (`merchants.declined`). */
 function ofLink({ currency, exponent }: Site) {
-  return (link: Link): SaleLine => {
+  return (link: Link): MoneyLine => {
     const { merchant_id, family, lane, unit, legacy_id, order_id, order, amount_minor } = link;
-    const outcome = outcomeOf(link);
+    const outcome = stateOfLink(link);
     const by = { what: 'sale', lane, family, currency, outcome } as const;
     const approvals = approvalsOf(order, family);
     const at = iso(link.created_at);
     return { at, merchant_id, ...by, unit, id: legacy_id, order_id, approvals, ...amountOf(amount_minor, exponent) };
   };
-}
-
-const UNPAID = { SENDING: 'in_doubt', IN_DOUBT: 'in_doubt', LIVE: 'open', LOST: 'lost' } as const;
-const BY_STATUS: Readonly<Record<string, SaleLine['outcome']>> = {
-  processed: 'paid',
-  refunded: 'paid',
-  canceled: 'canceled',
-  expired: 'expired',
-  failed: 'declined',
-};
-
-function outcomeOf({ state, order }: Link): SaleLine['outcome'] {
-  if (state === 'REJECTED' || state === 'NOT_SENT') return 'refused';
-  return state === 'DONE' ? (BY_STATUS[order?.status ?? ''] ?? 'not_known') : UNPAID[state];
 }
 
 /** Payments of the order that were approved; null where the order lists none and may be all cash (QR). */
@@ -176,7 +184,7 @@ function approvalsOf(order: Order | null, family: Link['family']): number | null
 }
 
 function ofRefund({ currency, exponent }: Site) {
-  return (refund: FamilyRefund): SaleLine => {
+  return (refund: FamilyRefund): MoneyLine => {
     const { merchant_id, family, id, upstream_id, amount_minor, refunded_minor } = refund;
     const outcome = refundOutcome(refund);
     const by = { what: 'refund', lane: 'orders', family, currency, outcome } as const;
@@ -194,37 +202,19 @@ function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refuse
   return upstream_status === null || upstream_status === 'processed' ? 'refunded' : 'in_doubt';
 }
 
-/** Final states that name the outcome; FINISHED is approved or declined (`docs/field-notes.md` Point finding 1). */
-const BY_END_STATE: Readonly<Record<string, SaleLine['outcome']>> = {
-  CANCELED: 'canceled',
-  ERROR: 'declined',
-  ABANDONED: 'expired',
-  expired: 'expired',
-  paid: 'paid',
-  partially_reverted: 'paid',
-  reverted: 'paid',
-};
-
 /** Null for a create by a token that is not proven to be the merchant's: it may be invented. */
-function ofLegacy({ currency, exponent }: Site) {
-  return (sale: LegacySale): SaleLine | null => {
+function ofLegacy({ currency, exponent }: Site, now: number) {
+  return (sale: LegacySale): MoneyLine | null => {
     const { merchant_id, family, work: what, unit, id, legacy_id, amount } = sale;
     if (sale.unproven_token !== null) return null;
-    const by = { what, lane: 'legacy', family, currency, outcome: legacyOutcome(sale) } as const;
+    const by = { what, lane: 'legacy', family, currency, outcome: stateOfLegacySale(sale, now) } as const;
     const minor = amount === null ? undefined : minorUnits(withoutNoise(amount, exponent), exponent);
     const names = { unit, id: legacy_id ?? id, order_id: null, approvals: null };
     return { at: iso(sale.created_at), merchant_id, ...by, ...names, ...amountOf(minor ?? null, exponent) };
   };
 }
 
-/** A sale that legacy accepted may have ended without a call that shows it, so it does not count as open. */
-function legacyOutcome({ state, end_state }: LegacySale): SaleLine['outcome'] {
-  if (state === 'REFUSED') return 'refused';
-  if (state === 'SENDING' || state === 'IN_DOUBT') return 'in_doubt';
-  return BY_END_STATE[end_state ?? ''] ?? 'not_known';
-}
-
-function amountOf(minor: number | null, exponent: number): Pick<SaleLine, 'amount_minor' | 'amount'> {
+function amountOf(minor: number | null, exponent: number): Pick<MoneyLine, 'amount_minor' | 'amount'> {
   if (minor === null) return { amount_minor: null, amount: null };
   return { amount_minor: String(minor), amount: decimalOfMinor(BigInt(minor), exponent) };
 }
@@ -233,10 +223,11 @@ function amountOf(minor: number | null, exponent: number): Pick<SaleLine, 'amoun
 
 /** @param found by reconciliation and reads, ascending. @param unconfirmed sales that upstream never showed. */
 export async function unmatchedOf(
-  { store, tables }: Ports,
+  ports: Ports,
   found: readonly FoundMismatch[],
-  unconfirmed: readonly SaleLine[],
+  unconfirmed: readonly MoneyLine[],
 ): Promise<{ lines: Line<'unmatched'>[]; left_out: number }> {
+  const { store, tables } = ports;
   const sites = new Map((await store.merchants.merchants()).map(({ id, site }) => [id, site]));
   const lines: Line<'unmatched'>[] = [];
   // The last report of a kind and sale counts.
@@ -245,13 +236,15 @@ export async function unmatchedOf(
     if (index % PAGE === PAGE - 1) await nextTick();
     const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
     const link = await store.links.link(subject);
+    const is_repaired = one.is_repaired || hasItsOrder(one, link);
+    const acknowledged = is_repaired ? null : await acknowledgementFor(ports, one);
     const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
     lines.push({
       known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
-      state: one.is_repaired || hasItsOrder(one, link) ? 'repaired' : 'open',
+      state: is_repaired ? 'repaired' : acknowledged === null ? 'open' : 'acknowledged',
       ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
       ...amountOf(link?.amount_minor ?? null, exponent),
-      ...{ what: reason, said },
+      ...{ what: reason, said, ...namesOf(acknowledged) },
     });
   }
   for (const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } of unconfirmed) {
@@ -259,16 +252,24 @@ export async function unmatchedOf(
     const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
     const { text: what, said } = say(`unmatched.${kind}`, {});
     const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
-    lines.push({ known_to: 'puente', state: 'open', ...of, amount_minor, amount, what, said });
+    const acknowledged = await acknowledgementFor(ports, { kind: 'missing', subject: id, sequence: null });
+    const state = acknowledged === null ? 'open' : 'acknowledged';
+    lines.push({ known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(acknowledged) });
   }
-  const sorted = lines.toSorted((a, b) => compare(a.state, b.state) || compare(a.found_at, b.found_at));
+  const rank = ({ state }: Line<'unmatched'>): number => ['open', 'acknowledged', 'repaired'].indexOf(state);
+  const sorted = lines.toSorted((a, b) => rank(a) - rank(b) || compare(a.found_at, b.found_at));
   return { lines: sorted.slice(0, MOST_LINES), left_out: Math.max(0, sorted.length - MOST_LINES) };
+}
+
+function namesOf(acknowledged: AcknowledgedSale | null) {
+  const { who = null, at = null, reason = null } = acknowledged ?? {};
+  return { acknowledged_by: who, acknowledged_at: at, acknowledged_why: reason };
 }
 
 // Sums, exact in minor units.
 
 type Sums = ReturnType<typeof newSums>;
-type Summed = Pick<SaleLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome' | 'amount_minor' | 'amount'>;
+type Summed = Pick<MoneyLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome' | 'amount_minor' | 'amount'>;
 
 function newSums() {
   const sums = new Map<
@@ -312,7 +313,7 @@ function spanOf(
   spans: Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>,
   { since, until }: ReportAsk,
   moves: readonly Move[],
-  { merchant_id, at }: SaleLine,
+  { merchant_id, at }: MoneyLine,
 ): Sums {
   const made_at = Date.parse(at);
   const nth = moves.findLastIndex((move) => move.at <= made_at);
@@ -338,7 +339,7 @@ const CALL_OUTCOMES = {
   business: 'refused',
   auth: 'refused',
   fault: 'in_doubt',
-} as const satisfies Record<Outcome, SaleLine['outcome']>;
+} as const satisfies Record<Outcome, MoneyLine['outcome']>;
 
 /** Refunds of payments that were proxied to legacy: their calls are known, their sales and amounts are not. */
 function addCalls({ tables }: Ports, sums: Sums, { traffic }: Tally): void {

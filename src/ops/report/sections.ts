@@ -3,10 +3,10 @@ import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
 import { lossWeights } from '../../proxy/records/evidence.ts';
-import type { NoticeSum } from '../../proxy/records/notices.ts';
+import { LATE_AFTER_MS, type NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, shown } from '../fields.ts';
+import { DAY_MS, dayOf, HOUR_MS, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -80,8 +80,6 @@ async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Me
 const MOST_SLICES = 20_000;
 /** No Puente ran before this date. */
 const FIRST_INSTANT = Date.UTC(2026, 0, 1);
-/** Legacy retried after 15 minutes: a notice that still waits then, or was refused before, is stuck. */
-const STUCK_AFTER_MS = 15 * MINUTE_MS;
 
 const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
 
@@ -94,7 +92,7 @@ export async function noticeLines(
   signal: AbortSignal | null,
 ): Promise<{ lines: Line<'notices'>[]; days: Line<'notice_days'>[]; totals: NoticeTotals }> {
   const { since, until, merchant_id } = ask;
-  const fresh_since = ports.clock.now() - STUCK_AFTER_MS;
+  const fresh_since = ports.clock.now() - LATE_AFTER_MS; // a notice that still waits then, or was refused before, is stuck
   const lines = new Map(noticeTopics.map((topic) => [topic, { topic, retried: 0, ...NO_NOTICES }]));
   const days = new Map<string, Line<'notice_days'>>();
   const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
@@ -225,6 +223,6 @@ export function assumptionsFor(
   own.set(`${DEFAULTS}notice_url`, merchant.sealed_notice_url === null ? null : 'set');
   return assumptions.map((one) => {
     const value = own.get(one.name) ?? null;
-    return value === null ? one : { ...one, value: `${value}${OWN_VALUE}` };
+    return value === null ? one : { ...one, value: `${value}${OWN_VALUE}`, is_default: false };
   });
 }

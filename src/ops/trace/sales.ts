@@ -5,15 +5,15 @@ import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { defined, instant, iso, listLimit, merchantId, time } from '../fields.ts';
+import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fields.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
 const MOST_LISTED = 500;
-/** Sales with one reference, of each lane: a till that gives all its sales the same one has more, which are left out. */
-const MOST_OF_REFERENCE = 500;
+/** The newest sales with one reference, of each lane; a till that gives all its sales the same one has more. */
+export const MOST_OF_REFERENCE = 500;
 
 const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/, encoded(say('input.amount', { example: '1500.50' })));
 
@@ -22,6 +22,13 @@ export const salesQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   unit: z.string().min(1).max(200).exactOptional().describe('of this terminal or point of sale'),
   state: z.enum(saleStates).exactOptional().describe('only in this state'),
+  lane: lane.exactOptional().describe('only of this lane'),
+  family: z.enum(['point', 'qr']).exactOptional().describe('only of this family'),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, encoded(say('input.currency', { example: 'ARS' })))
+    .exactOptional()
+    .describe('only in this currency'),
   reference: z.string().min(1).max(256).exactOptional().describe("with exactly this reference of the till's"),
   amount_from: amount.exactOptional().describe('of this amount or more, such as 1500.50'),
   amount_to: amount.exactOptional().describe('of this amount or less'),
@@ -58,6 +65,10 @@ export const salesView = z.object({
   sales: z.array(saleLine),
   next: z.string().nullable().describe('`before` of the next page; null at the end'),
   searched_to: time.nullable().describe('where a search of many sales paused; null: it found a whole page, or the end'),
+  newest_of_reference: z
+    .int()
+    .nullable()
+    .describe('so many sales of each lane have this reference, or more: older ones were not searched; null: all were'),
 });
 export type SalesView = z.infer<typeof salesView>;
 
@@ -65,11 +76,15 @@ export type SalesView = z.infer<typeof salesView>;
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
   const filter = await filterOf(ports, query);
   const before = placeIn(query.before);
-  const { links, sales } = await idsOf(ports, query);
+  const { links, sales, is_cut } = await idsOf(ports, query);
   const decimals = decimalBounds(query);
   const [on_orders, on_legacy] = await Promise.all([
-    ports.store.history.listLinks(defined({ ...filter, ids: links }), before, query.limit),
-    ports.store.legacy_sales.listLegacySales(defined({ ...filter, ids: sales, ...decimals }), before, query.limit),
+    query.lane === 'legacy'
+      ? NOTHING
+      : ports.store.history.listLinks(defined({ ...filter, ids: links }), before, query.limit),
+    query.lane === 'orders'
+      ? NOTHING
+      : ports.store.legacy_sales.listLegacySales(defined({ ...filter, ids: sales, ...decimals }), before, query.limit),
   ]);
   const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
   const lines = await Promise.all(rows.map((row) => lineOf(ports, row, filter.now)));
@@ -77,8 +92,11 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
     sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),
     next: next === null ? null : `${next.at}_${next.id}`,
     searched_to: is_paused && next !== null ? iso(next.at) : null,
+    newest_of_reference: is_cut ? MOST_OF_REFERENCE : null,
   };
 }
+
+const NOTHING = { rows: [], next: null };
 
 type Row = { place: SalePlace; link: Link | null; sale: LegacySale | null };
 
@@ -118,7 +136,7 @@ async function lineOf(ports: Ports, { link, sale }: Row, now: number): Promise<S
 
 /** Sales of a reference are found by its index, and filtered by their ids. */
 async function idsOf({ store }: Ports, { reference, merchant }: z.infer<typeof salesQuery>) {
-  if (reference === undefined) return {};
+  if (reference === undefined) return { is_cut: false };
   const [links, sales] = await Promise.all(
     merchant === undefined
       ? [
@@ -130,7 +148,11 @@ async function idsOf({ store }: Ports, { reference, merchant }: z.infer<typeof s
           store.legacy_sales.legacySalesByReference(merchant, reference, MOST_OF_REFERENCE),
         ],
   );
-  return { links: links.map(({ legacy_id }) => legacy_id), sales: sales.map(({ id }) => id) };
+  return {
+    links: links.map(({ legacy_id }) => legacy_id),
+    sales: sales.map(({ id }) => id),
+    is_cut: links.length === MOST_OF_REFERENCE || sales.length === MOST_OF_REFERENCE,
+  };
 }
 
 // Amounts: people write them in the currency of a site, rows hold its minor units.
@@ -141,7 +163,7 @@ const exactly = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : minorUnits(text, DECIMALS);
 
 async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SaleFilter> {
-  const { merchant, unit, state, since, until } = query;
+  const { merchant, unit, state, family, since, until } = query;
   if (since !== undefined && until !== undefined && until <= since) {
     const window = { since_at: iso(since), until_at: iso(until) };
     throw new PuenteError('bad_request', say('refusal.empty_window', window));
@@ -152,6 +174,7 @@ async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promis
     merchant_id: merchant,
     unit,
     state,
+    family,
     since,
     until,
     // The widest bounds of several sites; `isPriced` compares again.
@@ -175,7 +198,12 @@ async function stepsOf({ store, tables }: Ports, merchant: string | undefined): 
   return [null, ...known].map((one) => 10 ** (DECIMALS - tables.site(one?.site ?? null).exponent));
 }
 
-function isPriced({ amount: text }: SaleLine, { amount_from, amount_to }: z.infer<typeof salesQuery>): boolean {
+/** In the currency, and of the amount, that is asked for: those depend on the merchant's site. */
+function isPriced(
+  { amount: text, currency }: SaleLine,
+  { amount_from, amount_to, currency: asked }: z.infer<typeof salesQuery>,
+): boolean {
+  if (asked !== undefined && currency !== asked) return false;
   if (amount_from === undefined && amount_to === undefined) return true;
   const hundredths = exactly(text ?? undefined) ?? Number.NaN;
   return hundredths >= (exactly(amount_from) ?? 0) && hundredths <= (exactly(amount_to) ?? Number.MAX_SAFE_INTEGER);

@@ -69,10 +69,15 @@ export interface NoticeSum {
   count: number;
 }
 
+/** Legacy retried after 15 minutes: what is acknowledged later than that after it was made needed a retry. */
+export const LATE_AFTER_MS = 15 * 60_000;
+
 /** Attempts by merchant, receiver and outcome. */
 export interface AttemptSum extends Pick<Attempt, 'url' | 'outcome'> {
   merchant_id: string;
   count: number;
+  /** Of these, those made more than `LATE_AFTER_MS` after their notice. */
+  late: number;
   /** Epoch ms of the newest. */
   last_at: number;
 }

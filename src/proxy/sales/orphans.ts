@@ -124,8 +124,13 @@ const MARGIN_MS = 60_000;
 export function lostInGap(reference: string | null | undefined, gap: RestoredGap | null): string | null {
   const legacy_id = gap === null || reference == null ? null : legacyIdOf(reference);
   if (gap === null || legacy_id === null) return null;
-  const made_at = Number.parseInt(legacy_id.replaceAll('-', '').slice(0, 12), 16);
+  const made_at = madeAt(legacy_id);
   return made_at >= gap.from - MARGIN_MS && made_at <= gap.until + MARGIN_MS ? legacy_id : null;
+}
+
+/** Epoch ms: a legacy id (UUID v7) begins with it. */
+function madeAt(legacy_id: string): number {
+  return Number.parseInt(legacy_id.replaceAll('-', '').slice(0, 12), 16);
 }
 
 /**
@@ -148,6 +153,8 @@ export async function rebuiltLink(
   const now = ports.clock.now();
   return {
     ...blankLink(ports, now),
+    // Lists and sums are by the time of the sale, and lists of all merchants by that of its id.
+    created_at: madeAt(legacy_id),
     legacy_id,
     merchant_id,
     family,

@@ -103,6 +103,7 @@ describe('the log', () => {
           merchant: ARGENTINA,
           url: `${new URL(receiver.url).origin}/…?…`,
           delivered: 1,
+          late: 0,
           refused: 2,
           held: 0,
           success_rate: 33.3,

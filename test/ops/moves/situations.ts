@@ -65,6 +65,7 @@ export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {})
     move_said: { code: 'judged.orders', facts: {} },
     blockers: evidence === 'blocked' ? [findingOf('open_difference')] : [],
     unproven: verdict === 'inconclusive' ? [findingOf('never_seen')] : [],
+    acknowledged: [],
     remarks: [],
     operations: [],
     judged_at: new Date(NOW).toISOString(),

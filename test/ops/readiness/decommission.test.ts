@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DecommissionView, FleetDecommissionView } from '../../../src/ops/readiness/decommission.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
-import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, startBench, tokenOf } from '../../kit.ts';
+import type { SalesView } from '../../../src/ops/trace/sales.ts';
+import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { command } from '../moves/command.ts';
 
@@ -27,6 +28,10 @@ const report = () => asked<Report>(`/api/report?merchant=${ARGENTINA}`);
 const page = async (language: string) =>
   (await bench.ops(`/api/report?merchant=${ARGENTINA}&format=html&language=${language}`)).text;
 const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
+
+/** How an acknowledged sale is named. */
+const NAMED =
+  /, 25\.99 ARS: operator acknowledged at 20[\d:. -]+ UTC that it does not agree .* because: refunded in cash, case 1234/;
 
 describe('a merchant', () => {
   it('on legacy still needs it, and has no certificate', async () => {
@@ -81,6 +86,59 @@ describe('a merchant', () => {
       for (const text of [...texts, audit_head.hash]) expect(await page(language)).toContain(text);
     const ran = await cli('decommission', ARGENTINA);
     expect([ran.code, ran.out]).toEqual([0, expect.stringContaining(`${ARGENTINA} MAY GO.`)]);
+  });
+
+  it('with a lost sale may not go, until a person acknowledges it: verdict, report and certificate name it', async () => {
+    const fault = {
+      method: 'POST',
+      path: '/v1/orders',
+      kind: 'error',
+      status: 409,
+      code: 'idempotency_key_already_used',
+    };
+    await bench.control('/faults', { body: { ...fault, times: 'always' } });
+    expect((await bench.till(INTENTS, { body: { amount: 2599 } })).status).toBe(504);
+    // Puente searches for it minute by minute, and then gives it up.
+    const lost = async () => {
+      passed_ms += 60_000;
+      return (await asked<SalesView>(`/api/sales?merchant=${ARGENTINA}&state=lost`)).sales;
+    };
+    const [sale] = await eventually(lost, (found) => found.length > 0);
+    await bench.control('/faults', { method: 'DELETE' });
+    const id = sale?.legacy_id ?? '';
+    expect(await report()).toMatchObject({
+      ...{ readiness: { verdict: 'inconclusive', acknowledged: [] }, certificate: null },
+      unmatched: [{ id, kind: 'lost', state: 'open' }],
+    });
+    const refused = await cli('sales', 'acknowledge', 'nothing', '--reason', 'refunded in cash');
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('No sale nothing is stored')]);
+    const ran = await cli('sales', 'acknowledge', id, '--reason', 'refunded in cash, case 1234');
+    expect([ran.code, ran.out]).toEqual([0, expect.stringMatching(NAMED)]);
+    expect(ran.out).toContain(id);
+    const again = await cli('sales', 'acknowledge', id, '--reason', 'refunded in cash');
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('was acknowledged by operator at')]);
+    const made = await report();
+    const named = { id, amount: '25.99', currency: 'ARS', who: 'operator', reason: 'refunded in cash, case 1234' };
+    expect(made).toMatchObject({
+      readiness: { verdict: 'ready', acknowledged: [named] },
+      unmatched: [
+        { id, state: 'acknowledged', acknowledged_by: 'operator', acknowledged_why: 'refunded in cash, case 1234' },
+      ],
+      certificate: { acknowledged: [named] },
+      decisions: expect.arrayContaining([expect.objectContaining({ action: 'sale acknowledged', subject: id })]),
+    });
+    for (const [language, text] of [
+      ['en', 'except one that was acknowledged'],
+      ['es', 'salvo una de la que se dejó constancia'],
+      ['pt', 'exceto uma que foi reconhecida'],
+    ] as const) {
+      const html = await page(language);
+      expect(html).toContain(text);
+      // The verdict and the certificate each name it.
+      expect(html.split('refunded in cash, case 1234').length).toBeGreaterThan(2);
+    }
+    expect((await cli('can-migrate', ARGENTINA)).out).toMatch(/Acknowledged, and not in the way \(1\):\n {2}- /);
+    expect(await use()).toMatchObject({ may_go: true });
   });
 
   it('is a line of the fleet', async () => {

@@ -84,6 +84,7 @@ const facts: ReadinessFacts = {
   on_orders: [],
   reset_at: {},
   mismatches: [],
+  acknowledged: [],
   legacy_use: null,
 };
 

@@ -83,12 +83,12 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
     const charts = page.locator('svg[role=img]:visible');
     const names = await charts.evaluateAll((found: Svg[]) => found.map((one) => one.getAttribute('aria-label') ?? ''));
     expect(names).toEqual([
+      'Delivery of notices by topic. 0 of 2 are delivered.',
+      'Delivery of notices. 0 of 2 are delivered.',
       'Readiness. On 2026-01-05: 0 ready, 1 inconclusive, 0 blocked.',
       'Traffic by lane. 14 on legacy, 8 on orders, of which 2 faults, from 2026-01-03 to 2026-01-05.',
       'How long tills waited. Shares of 14 calls on legacy and of 8 on orders.',
       'Losses by field. Money first.',
-      'Delivery of notices by topic. 0 of 2 are delivered.',
-      'Delivery of notices. 0 of 2 are delivered.',
     ]);
     const faulty = await charts.evaluateAll((found: Svg[]) => {
       const { DOMParser } = globalThis as unknown as PageGlobals;

@@ -6,7 +6,8 @@ import { daySums } from '../../../src/ops/charts/charts.ts';
 import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports, readReport } from '../../../src/ops/report/diff.ts';
 import { verdictDays } from '../../../src/ops/report/gather.ts';
-import { factText, reportHtml } from '../../../src/ops/report/html.ts';
+import { reportHtml } from '../../../src/ops/report/html.ts';
+import { factText } from '../../../src/ops/report/rows.ts';
 import {
   addDuration,
   addExchange,
@@ -105,7 +106,7 @@ describe('HTML', () => {
     const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }), en);
     const cells = ['enough was seen', 'shadow → canary at 5 %'];
     const evidence = 'judgement (overridden no, missing none), evidence (verdict ready, samples (intents 120))';
-    for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
+    for (const cell of [...cells, `${evidence}</div>`]) expect(html).toContain(`>${cell}</td>`);
     const [, line] = reportCsv(report({ decisions: [decision(4, 'enough was seen')] }), 'decisions').split('\r\n');
     expect(line).toContain('"{""stage"":""shadow"",""share"":0}","{""stage"":""canary"",""share"":5}"');
     expect(line).toContain('""verdict"":""ready""');

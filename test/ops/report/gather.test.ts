@@ -1,5 +1,6 @@
 /** A report on a real store: decisions and incidents by merchant, findings, stuck notices, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
@@ -27,8 +28,8 @@ import { openHarness } from '../../store/sqlite/kit.ts';
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 const FACTS = {
   assumptions: [
-    { name: 'merchants.declined', value: 'error', sentence: 'How a declined payment shows.' },
-    { name: 'merchants.voucher', value: 'refuse', sentence: 'What becomes of vouchers.' },
+    { name: 'merchants.declined', value: 'error', sentence: 'How a declined payment shows.', is_default: true },
+    { name: 'merchants.voucher', value: 'refuse', sentence: 'What becomes of vouchers.', is_default: true },
   ],
   notice_agent: 'Puente',
 };
@@ -163,7 +164,7 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
     outcome,
     status: outcome === 'delivered' ? 200 : 500,
     detail: 'as it went',
-    url: null,
+    url: outcome === 'ours' ? null : 'https://pos.example/ipn',
   });
   const notice = async (made_at: number, outcomes: Attempt['outcome'][]) => {
     const link = await finished(store);
@@ -181,9 +182,34 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   await notice(NOON - 60 * MINUTE_MS, ['ours']);
   await notice(NOON, []);
   await notice(NOON - 2 * DAY_MS, []);
-  const [point, ...more] = (await report()).notices;
+  const { notices, receivers } = await report();
+  const [point, ...more] = notices;
   expect(more).toEqual([]);
   expect(point).toEqual({ topic: 'point', made: 5, delivered: 2, retried: 2, pending: 3, stuck: 2, dead: 0 });
+  // By receiver: both acknowledgements came an hour after their notice was made.
+  const of = { merchant_id: MERCHANT, last_delivered_at: new Date(NOON).toISOString() };
+  const none = { delivered: 0, late: 0, refused: 0, held: 0, last_delivered_at: null, last_refused_at: null };
+  expect(receivers).toEqual([
+    {
+      ...{ ...none, ...of, receiver: 'https://pos.example/ipn', delivered: 2, late: 2, refused: 3, success_rate: 40 },
+      last_refused_at: new Date(NOON).toISOString(),
+    },
+    { ...none, merchant_id: MERCHANT, receiver: null, held: 1, success_rate: null },
+  ]);
+  // The same lines as those of `puente notices receivers`, of the fleet and of its only merchant.
+  const asked = { since: NOON - DAY_MS, until: NOON + 1 };
+  for (const query of [asked, { ...asked, merchant: MERCHANT }]) {
+    const view = await viewReceivers(ports, query);
+    expect(
+      view.receivers.map(({ merchant: merchant_id, merchant_name: _name, url: receiver, ...one }) => ({
+        merchant_id,
+        receiver,
+        ...one,
+      })),
+    ).toEqual(receivers);
+  }
+  expect((await report(MERCHANT)).receivers).toEqual(receivers);
+  expect((await report(OTHER_MERCHANT)).receivers).toEqual([]);
 });
 
 it('notices are of the UTC day on which they were made, also where a slice of the count would hold two', async () => {
@@ -284,7 +310,9 @@ it('the assumptions of a merchant’s report are its own settings where it has s
   await setMerchant(harness.store, MERCHANT, { declined: 'finished' });
   const values = ({ assumptions }: Report) => assumptions.map(({ value }) => value);
   expect(values(await report())).toEqual(['error', 'refuse']);
-  expect(values(await report(MERCHANT))).toEqual(['finished (of this merchant)', 'refuse']);
+  const own = await report(MERCHANT);
+  expect(values(own)).toEqual(['finished (of this merchant)', 'refuse']);
+  expect(own.assumptions.map(({ is_default }) => is_default)).toEqual([false, true]);
 });
 
 it('a period without calls is an honest report, and one without an instant is refused', async () => {

@@ -32,6 +32,7 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     differences: [],
     shadow: [],
     notices: [],
+    receivers: [],
     notice_days: [],
     incidents: [],
     decisions: [],

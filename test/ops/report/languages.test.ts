@@ -88,6 +88,7 @@ function fleetReport(): Report {
           id: 'i',
         },
         ...{ order_id: null, currency: 'ARS', amount_minor: null, amount: null, what: lost.text, said: lost.said },
+        ...{ acknowledged_by: 'ana', acknowledged_at: `${day}T11:40:00.000Z`, acknowledged_why: 'case 1234' },
       },
     ],
     approvals: [
@@ -130,8 +131,8 @@ function fleetReport(): Report {
     incidents: [line],
     decisions: [decision(3, REASON)],
     assumptions: [
-      { name: 'moves.gate', value: 'enforce', sentence: UNTRANSLATED },
-      { name: 'merchants.declined', value: 'finished (of this merchant)', sentence: UNTRANSLATED },
+      { name: 'moves.gate', value: 'enforce', sentence: UNTRANSLATED, is_default: true },
+      { name: 'merchants.declined', value: 'finished (of this merchant)', sentence: UNTRANSLATED, is_default: false },
     ],
     limitations: [
       { ...textsOf(applied), hits: 3, calls: 5, unseen: null },
@@ -173,6 +174,7 @@ function merchantReport(): Report {
       },
       ...{ move: 'to a canary', move_said: { code: 'judged.orders', facts: {} } },
       ...{ blockers: [finding('faults')], unproven: [finding('in_doubt')], remarks: [finding('in_doubt')] },
+      acknowledged: [],
       judged_at: '2026-03-08T00:00:00.000Z',
     },
   };

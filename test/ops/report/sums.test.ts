@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
-import type { Report, SaleLine } from '../../../src/ops/report/report.ts';
+import type { MoneyLine, Report } from '../../../src/ops/report/report.ts';
 import { salePages, unmatchedOf } from '../../../src/ops/report/sales.ts';
 import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
@@ -94,7 +94,8 @@ const INDEPENDENT = (status: string, toMinor: (amount: string) => string) => `
     WHERE refunds.created_at BETWEEN ${ASK.since} AND ${NOON}
     UNION ALL
     SELECT work, 'legacy', family, ${CURRENCY}, ${toMinor(`CASE WHEN amount IS NULL THEN NULL ELSE amount END`)},
-      CASE state WHEN 'REFUSED' THEN 'refused' WHEN 'SENDING' THEN 'in_doubt' WHEN 'IN_DOUBT' THEN 'in_doubt' ELSE
+      CASE state WHEN 'REFUSED' THEN 'refused' WHEN 'SENDING' THEN 'in_doubt' WHEN 'IN_DOUBT' THEN 'in_doubt'
+        WHEN 'OPEN' THEN CASE WHEN slot IS NOT NULL AND ends_at > ${NOON} THEN 'open' ELSE 'not_known' END ELSE
         CASE end_state WHEN 'CANCELED' THEN 'canceled' WHEN 'ERROR' THEN 'declined' WHEN 'ABANDONED' THEN 'expired'
           WHEN 'paid' THEN 'paid' ELSE 'not_known' END END
     FROM legacy_sales LEFT JOIN merchants ON merchants.id = legacy_sales.merchant_id
@@ -141,6 +142,8 @@ const onLegacy = fc.record({
   ...{ merchant_id, family, created_at },
   state: fc.constantFrom(...legacySaleStates),
   end_state: fc.constantFrom(null, 'FINISHED', 'CANCELED', 'ERROR', 'ABANDONED', 'CONFIRMATION_REQUIRED', 'paid'),
+  holds_unit: fc.boolean(),
+  ends_at: fc.constantFrom(NOON - 1, NOON, NOON + 1),
   work: fc.constantFrom('sale' as const, 'refund' as const),
   // Whole, because Chile's money has no decimals.
   amount: fc.option(fc.integer({ min: 1, max: 99_999 }).map((whole) => `${whole}.00`)),
@@ -169,8 +172,9 @@ async function write(
     await store.refunds.openRefund(row, () => 'open');
     await store.refunds.saveRefund(row, { state: refund as typeof row.state, refunded_minor, upstream_status }); // one of its states
   }
-  for (const { end_state, ...change } of legacy) {
-    const row = newSale({ ...change, slot: null, id: randomUUID(), end_state });
+  for (const { end_state, holds_unit, ...change } of legacy) {
+    const slot = holds_unit ? `unit ${++written}` : null;
+    const row = newSale({ ...change, slot, id: randomUUID(), end_state });
     await store.legacy_sales.openLegacySale(row);
   }
 }
@@ -181,7 +185,7 @@ const keyOf = ({
   family: of,
   currency,
   outcome,
-}: Pick<SaleLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome'>) =>
+}: Pick<MoneyLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome'>) =>
   [what, lane, of, currency, outcome].join(' ');
 type Sums = Record<string, [count: number, without_amount: number, minor: string]>;
 
@@ -189,7 +193,7 @@ function sumsOf(lines: Report['sums']): Sums {
   return Object.fromEntries(lines.map((line) => [keyOf(line), [line.count, line.without_amount, line.amount_minor]]));
 }
 
-function added(lines: readonly SaleLine[]): Sums {
+function added(lines: readonly MoneyLine[]): Sums {
   const groups = [...Map.groupBy(lines, keyOf)];
   return Object.fromEntries(
     groups.map(([key, own]) => {
@@ -231,13 +235,13 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
           return [String(sum), [Number(count), Number(without_amount), String(minor).replace(/\.0*$/, '')]];
         });
         expect(sumsOf(report.sums)).toEqual(Object.fromEntries(independent));
-        const opened: SaleLine[] = [];
+        const opened: MoneyLine[] = [];
         for await (const page of salePages(ports, ASK, null)) opened.push(...page);
         expect(added(opened)).toEqual(sumsOf(report.sums));
         for (const line of report.sums) {
           const { what, lane, family: of, currency, outcome } = line;
           const query = { what, lane, family: of, currency: String(currency), outcome };
-          const own: SaleLine[] = [];
+          const own: MoneyLine[] = [];
           for await (const page of salePages(ports, ASK, null, query)) own.push(...page);
           expect(added(own)).toEqual(sumsOf([line]));
         }
@@ -279,7 +283,14 @@ it('other work runs between two merchants, and between the pages of unmatched sa
     ticks = 0;
     for await (const page of pages) expect(page).toEqual([]);
     expect(ticks).toBeGreaterThanOrEqual(many);
-    const of = { kind: 'amount', merchant_id: MERCHANT, order_id: null, unit: null, is_repaired: false } as const;
+    const of = {
+      kind: 'amount',
+      merchant_id: MERCHANT,
+      sequence: 1,
+      order_id: null,
+      unit: null,
+      is_repaired: false,
+    } as const;
     const told = { at: new Date(NOON).toISOString(), reason: 'differs', said: null };
     const found = Array.from({ length: 1_000 }, () => ({ ...of, ...told, subject: randomUUID() }));
     ticks = 0;
@@ -287,6 +298,41 @@ it('other work runs between two merchants, and between the pages of unmatched sa
     expect(ticks).toBeGreaterThanOrEqual(4);
   } finally {
     clearImmediate(tick);
+    await engine.remove();
+  }
+});
+
+it('no merchant fills the lists of a fleet: what is left out is counted', async () => {
+  const engine = await onFile();
+  try {
+    const { store } = engine;
+    const order = (nth: number): Order => ({ id: orderId(nth), status: 'processed', transactions: { payments: [] } });
+    let nth = 700_000;
+    for (const [merchant_id, sales] of [
+      [MERCHANT, 103],
+      [OTHER_MERCHANT, 2],
+    ] as const) {
+      await setMerchant(store, merchant_id, {});
+      for (let sale = 0; sale < sales; sale++) {
+        const { link } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({ kind: 'open' }));
+        const found = order(++nth);
+        await store.links.saveLink(link, { state: 'DONE', order: found, order_id: found.id });
+        const { link: lost } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({
+          kind: 'open',
+        }));
+        await store.links.saveLink(lost, { state: 'LOST' });
+      }
+    }
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const facts = { assumptions: [], notice_agent: 'Puente' };
+    const fleet = await gatherReport(ports, ASK, facts);
+    for (const list of ['approvals', 'unmatched'] as const) {
+      expect(fleet[list].filter(({ merchant_id }) => merchant_id === OTHER_MERCHANT)).toHaveLength(2);
+      expect([fleet[list].length, fleet.left_out[list]]).toEqual([102, 3]);
+    }
+    const one = await gatherReport(ports, { ...ASK, merchant_id: MERCHANT }, facts);
+    expect([one.approvals.length, one.unmatched.length, one.left_out.approvals]).toEqual([103, 103, 0]);
+  } finally {
     await engine.remove();
   }
 });
@@ -332,7 +378,7 @@ it('one sum is opened by its own fields, and refunds that legacy was called for 
       'refund legacy payments  refunded': [1, 1, '0'],
       'refund legacy payments  in_doubt': [1, 1, '0'],
     });
-    const opened: SaleLine[] = [];
+    const opened: MoneyLine[] = [];
     for await (const page of salePages(ports, ASK, null, { outcome: 'lost', lane: 'orders' })) opened.push(...page);
     expect(opened).toMatchObject([{ outcome: 'lost', amount: '15.00', what: 'sale' }]);
   } finally {

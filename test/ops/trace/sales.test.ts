@@ -1,12 +1,16 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { SalesView } from '../../../src/ops/trace/sales.ts';
+import type { Given } from '../../../src/ops/cli/rows.ts';
+import { traceFaces } from '../../../src/ops/cli/sales.ts';
+import { MOST_OF_REFERENCE, type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
 import { ARGENTINA, BRAZIL, OPS_TOKEN, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { auditOf, newLink } from '../../store/contract/harness.ts';
+import { auditOf, NOON, newLink } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
 import { command } from '../moves/command.ts';
 
 const shop = openForAll(() => openShop());
@@ -64,6 +68,9 @@ it('a lost sale names its sendings, the last answer and why it was given up', ()
 describe('the list of sales', () => {
   it.each([
     'state=gone',
+    'lane=both',
+    'family=payments',
+    'currency=pesos',
     'amount_from=much',
     'amount_from=1.234',
     'before=yesterday',
@@ -98,6 +105,10 @@ describe('the list of sales', () => {
     ['amount_from=1500.50&amount_to=1500.50', ['paid']],
     ['amount_from=1500.51', ['open']],
     ['amount_to=99', ['doubtful', 'on legacy', 'other']],
+    ['lane=legacy', ['on legacy']],
+    ['lane=orders&state=open', ['other', 'open']],
+    ['family=point&currency=BRL', ['on legacy', 'other']],
+    ['family=qr', []],
     ['until=2020-01-01T00:00:00Z', []],
   ])('finds by %s', async (query, found) => {
     expect(await names(query)).toEqual(found);
@@ -138,4 +149,28 @@ describe('the list of sales', () => {
     });
     expect((await shop.ops('/api/trace?id=paid')).body).toMatchObject({ traces: [{ trouble: null }] });
   });
+});
+
+it('says that older sales of a reference were not searched, to people too', async () => {
+  const harness = await openHarness();
+  try {
+    const own = { client_reference: 'the same', slot: null };
+    for (let nth = 0; nth < MOST_OF_REFERENCE; nth++) {
+      if (nth === 1) expect(await found()).toMatchObject({ sales: [{}], newest_of_reference: null });
+      await harness.store.links.openLink(newLink(own), () => ({ kind: 'open' }));
+    }
+    const view = await found();
+    expect(view).toMatchObject({ sales: [{}], newest_of_reference: 500 });
+    expect(traceFaces.sales?.text?.(view, {} as Given)).toContain(
+      'Of the sales with this reference only the newest 500 of each lane were searched; --merchant narrows them.',
+    );
+  } finally {
+    await harness.dispose();
+  }
+  function found(): Promise<SalesView> {
+    const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+    const clock = { now: () => NOON + 1, sleep: async () => undefined };
+    const ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+    return viewSales(ports, { reference: 'the same', limit: 1 });
+  }
 });

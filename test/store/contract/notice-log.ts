@@ -122,7 +122,8 @@ function itFinds(harness: Harness): void {
     await end(store, '1', 'delivered');
     await end(store, '2', 'delivered');
     const url = 'https://pos.example/ipn?id=…';
-    const sum = (merchant_id: string, outcome: string) => ({ merchant_id, url, outcome, count: 1, last_at: NOON });
+    const of = { url, count: 1, last_at: NOON, late: 0 };
+    const sum = (merchant_id: string, outcome: string) => ({ ...of, merchant_id, outcome });
     const period = { since: NOON, until: NOON + 1 };
     const all = await store.notices.sumAttempts(period);
     expect(all).toHaveLength(3);

@@ -34,7 +34,10 @@ export function saleListTests(harness: Harness): void {
       const [unit, amount_minor] = [`PAX_A910__${nth}`, nth * 100];
       const legacy_id = uuidV7(created_at, randomBytes(10));
       const change = end.order ? { ...end, order: { ...end.order, id: orderId(nth + 20) } } : end;
-      const link = await opened(store, { legacy_id, created_at, merchant_id, unit, amount_minor });
+      const family = nth % 4 === 1 ? ('qr' as const) : ('point' as const);
+      const merchant_order_id = family === 'qr' ? nth : null;
+      const own = { legacy_id, created_at, merchant_id, unit, family, merchant_order_id, amount_minor };
+      const link = await opened(store, own);
       links.push(Object.keys(change).length === 0 ? link : await store.links.saveLink(link, change));
     }
     const listed = (filter: SaleFilter, limit: number) =>
@@ -69,6 +72,7 @@ export function saleListTests(harness: Harness): void {
         merchant_id: nth % 3 === 0 ? OTHER_MERCHANT : MERCHANT,
         ...(nth === 12 ? { slot: null } : {}),
         work: nth === 11 ? 'refund' : 'sale',
+        family: nth % 4 === 1 ? 'qr' : 'point',
         state,
         amount: `${nth * 100}.00`,
         end_state: [null, 'CANCELED', 'FINISHED', 'paid', 'ABANDONED', 'ERROR'][nth % 6] ?? null,
@@ -99,6 +103,9 @@ const filters: Omit<SaleFilter, 'now' | 'ids'>[] = [
   { merchant_id: MERCHANT },
   { merchant_id: 'nobody' },
   { unit: 'PAX_A910__4' },
+  { family: 'qr' },
+  { family: 'point', merchant_id: MERCHANT },
+  { family: 'qr', state: 'paid', since: NOON + 3 * MINUTE_MS },
   { unit: 'PAX_A910__4', merchant_id: OTHER_MERCHANT },
   { since: NOON + 3 * MINUTE_MS, until: NOON + 9 * MINUTE_MS },
   { since: NOON + 3 * MINUTE_MS, until: NOON + 9 * MINUTE_MS, merchant_id: MERCHANT },
@@ -110,7 +117,7 @@ const filters: Omit<SaleFilter, 'now' | 'ids'>[] = [
 ];
 
 function passes(
-  row: { merchant_id: string; unit: string; created_at: number; amount_minor?: number },
+  row: { merchant_id: string; unit: string; family: string; created_at: number; amount_minor?: number },
   state: string,
   filter: Omit<SaleFilter, 'now'>,
 ): boolean {
@@ -120,6 +127,7 @@ function passes(
     (filter.state ?? state) === state &&
     (filter.merchant_id ?? row.merchant_id) === row.merchant_id &&
     (filter.unit ?? row.unit) === row.unit &&
+    (filter.family ?? row.family) === row.family &&
     row.created_at >= since &&
     row.created_at < until &&
     amount_minor >= amount_from &&

@@ -1,0 +1,283 @@
+/** Mismatches in the audit chain: reported, repaired, acknowledged by a person, or open. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { encoded, readStored, say } from '../../locales/message.ts';
+import { decimalOfMinor } from '../../mapping/values.ts';
+import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
+import { BY_ITSELF } from '../api/person.ts';
+import { iso, said, time } from '../fields.ts';
+import type { Ports } from '../ports.ts';
+
+/** Audit lines per page; other work runs between two pages. */
+const PAGE = 200;
+/** Lines of one kind and sale that are read to find where its present disagreement began: more than a sale has. */
+const MOST_OF_SALE = 200;
+const ACKNOWLEDGED = 'sale acknowledged' satisfies AuditAction;
+
+/** Reports a mismatch once per kind and sale until it is repaired; each repair is a line of its own. */
+export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
+  const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
+  const subject = legacy_id ?? order_id ?? merchant_id;
+  const reason = encoded(what);
+  if (!repaired && !(await isNews(ports, kind, subject, reason))) return;
+  if (!repaired)
+    ports.log.error(`reconciliation: ${what.text}`, {
+      merchant: merchant_id,
+      legacy_id: legacy_id ?? '',
+      action: kind,
+    });
+  await ports.store.audit.appendAudit({
+    at: ports.clock.now(),
+    who: BY_ITSELF,
+    action: `mismatch ${kind}`,
+    subject,
+    reason,
+    detail: { merchant: merchant_id, unit, order_id, repaired },
+  });
+}
+
+/** False for a disagreement that is reported already, also where it was acknowledged since. */
+async function isNews(ports: Ports, kind: MismatchKind, subject: string, reason: string): Promise<boolean> {
+  const standing = await standingOf(ports, kind, subject);
+  if (standing === null) return true;
+  return standing.last.reason !== reason && isCovered(standing, await acknowledgementOf(ports, subject));
+}
+
+/** The sentences of the payments API, which no comparison with an order can take back. */
+const OF_PAYMENTS: readonly (string | undefined)[] = [
+  'contradiction.merchant',
+  'contradiction.reference',
+  'contradiction.refund',
+];
+
+/** A sale that agrees with its order again: its open mismatches get a line that says so. */
+export async function noteAgreement(ports: Ports, { merchant_id, legacy_id, order_id, unit }: Link): Promise<void> {
+  const about = { merchant_id, legacy_id, order_id, unit, what: say('mismatch.agrees', {}), repair: 'none' } as const;
+  for (const kind of mismatchKinds) {
+    const standing = await standingOf(ports, kind, legacy_id);
+    if (standing === null || OF_PAYMENTS.includes(readStored(standing.last.reason).said?.code)) continue;
+    await noteMismatch(ports, { ...about, kind }, true);
+  }
+}
+
+function isRepaired({ detail }: Pick<AuditLine, 'detail'>): boolean {
+  return detail.repaired === true;
+}
+
+/**
+ * Whether the sale of a newest line agrees with upstream without a line that says so: its link has the order of an
+ * orphan, or of a create without one, by now. @param link null when it is not stored.
+ */
+export function hasItsOrder({ kind, order_id }: { kind: MismatchKind; order_id: unknown }, link: Link | null): boolean {
+  if (link === null) return false;
+  if (kind === 'orphan') return link.order_id === order_id;
+  return kind === 'missing' && order_id === null && link.order_id !== null;
+}
+
+// A disagreement that stands: the newest line of a kind and sale, if nothing has repaired it. Upstream may be seen to
+// repeat it, for instance after a restart: it began with the oldest of its equal lines.
+
+interface Standing {
+  last: AuditLine;
+  /** Sequence of the oldest line with the same sentence, and no other line of the kind in between. */
+  began: number;
+}
+
+/** @param lines of one kind and sale, newest first. @returns null when nothing stands. */
+function standingIn(lines: readonly AuditLine[]): Standing | null {
+  const [last] = lines;
+  if (last === undefined || isRepaired(last)) return null;
+  const other = lines.findIndex((line) => isRepaired(line) || line.reason !== last.reason);
+  const same = other === -1 ? lines : lines.slice(0, other);
+  return { last, began: same.at(-1)?.sequence ?? last.sequence };
+}
+
+/** @param before a sequence: lines from it on are not looked at. */
+async function standingOf(
+  { store }: Ports,
+  kind: MismatchKind,
+  subject: string,
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<Standing | null> {
+  return standingIn(await store.audit.auditsOf({ subject, action: `mismatch ${kind}`, before }, MOST_OF_SALE));
+}
+
+function isCovered({ began }: Standing, acknowledgement: AuditLine | null): boolean {
+  return acknowledgement !== null && acknowledgement.sequence > began;
+}
+
+/** A mismatch that nothing has repaired, whatever its age. */
+export interface OpenMismatch {
+  kind: MismatchKind;
+  subject: string;
+  merchant_id: string;
+  order_id: unknown;
+  /** True: a person has acknowledged it since it began. */
+  is_acknowledged: boolean;
+}
+
+export interface StandingMismatches {
+  /** Newest first, without `stale` ones, which the next read repairs. */
+  mismatches: OpenMismatch[];
+  /** The newest acknowledgement by sale. */
+  acknowledged: ReadonlyMap<string, AuditLine>;
+}
+
+/** What stands of all merchants. */
+export async function standingMismatches(ports: Ports): Promise<StandingMismatches> {
+  const acknowledged = new Map<string, AuditLine>();
+  for await (const line of linesOf(ports, ACKNOWLEDGED))
+    if (!acknowledged.has(line.subject)) acknowledged.set(line.subject, line);
+  const mismatches: OpenMismatch[] = [];
+  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+    const sales = new Map<string, AuditLine[]>();
+    for await (const line of linesOf(ports, `mismatch ${kind}`)) {
+      const lines = sales.get(line.subject);
+      // Older lines of a sale matter only where it was acknowledged.
+      if (lines === undefined) sales.set(line.subject, [line]);
+      else if (acknowledged.has(line.subject)) lines.push(line);
+    }
+    for (const [subject, lines] of sales) {
+      const standing = standingIn(lines);
+      if (standing === null) continue;
+      const { merchant, order_id = null } = standing.last.detail;
+      const is_acknowledged = isCovered(standing, acknowledged.get(subject) ?? null);
+      mismatches.push({ kind, subject, merchant_id: String(merchant), order_id, is_acknowledged });
+    }
+  }
+  return { mismatches, acknowledged };
+}
+
+/** Newest first. */
+async function* linesOf({ store }: Ports, action: AuditAction): AsyncGenerator<AuditLine> {
+  let lines: AuditLine[] = [];
+  do {
+    const before = lines.at(-1)?.sequence ?? Number.MAX_SAFE_INTEGER;
+    lines = await store.audit.auditsOf({ action, before }, PAGE);
+    yield* lines;
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (lines.length === PAGE);
+}
+
+// Acknowledged by a person: a disagreement that nobody can repair is named in verdicts, reports and certificates, with
+// who, when and why, and blocks them no longer. Any other disagreement of the same sale is open again.
+
+export const acknowledgedView = z.object({
+  id: z.string().describe('the legacy id of the sale, or else the order'),
+  merchant_id: z.string(),
+  order_id: z.string().nullable(),
+  kinds: z.array(z.enum(mismatchKinds)).describe('what disagreed; missing also for a lost sale'),
+  currency: z.string(),
+  amount: z.string().nullable().describe('as the till requested it; null where its sale is not stored'),
+  who: z.string(),
+  at: time,
+  reason: z.string(),
+  what: z.string().describe('the same in one sentence'),
+  said,
+});
+export type AcknowledgedSale = z.infer<typeof acknowledgedView>;
+
+/**
+ * @param subject the legacy id of a sale, or the order that a finding names.
+ * @throws PuenteError not_found; refused: it agrees with upstream, is still being resolved, or is acknowledged already.
+ */
+export async function acknowledgeSale(
+  ports: Ports,
+  subject: string,
+  why: string,
+  who: string,
+): Promise<AcknowledgedSale> {
+  const { store, clock } = ports;
+  // Of two people one is first; and no sale is settled in between.
+  return ports.memory.mutex.run(subject, async () => {
+    const link = await store.links.link(subject);
+    if (link?.state === 'SENDING' || link?.state === 'IN_DOUBT')
+      throw new PuenteError('refused', say('refusal.acknowledge_in_doubt', { id: subject }));
+    const earlier = await acknowledgementOf(ports, subject);
+    const { open, stands, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
+    if (open.length === 0) {
+      if (stands && earlier !== null)
+        throw new PuenteError(
+          'refused',
+          say('refusal.acknowledged', { id: subject, who: earlier.who, made_at: iso(earlier.at) }),
+        );
+      const id = subject.slice(0, 60);
+      if (link === null && merchant_id === null) throw new PuenteError('not_found', say('refusal.no_sale', { id }));
+      throw new PuenteError('refused', say('refusal.sale_agrees', { id }));
+    }
+    const merchant = link?.merchant_id ?? merchant_id ?? '';
+    const { currency, exponent } = ports.tables.site((await store.merchants.merchant(merchant))?.site ?? null);
+    const amount = link === null ? null : decimalOfMinor(BigInt(link.amount_minor), exponent);
+    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds: open, currency, amount };
+    const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
+    await store.audit.appendAudit(line);
+    return acknowledgedFrom(line);
+  });
+}
+
+/** What stands against a sale, and is not acknowledged. */
+async function openOf(ports: Ports, subject: string, link: Link | null, earlier: AuditLine | null) {
+  const open: MismatchKind[] = [];
+  let [stands, merchant_id, order_id] = [false, null as string | null, null as string | null];
+  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+    const standing = await standingOf(ports, kind, subject);
+    if (standing === null) continue;
+    const { merchant, order_id: order } = standing.last.detail;
+    merchant_id = String(merchant);
+    order_id = typeof order === 'string' ? order : order_id;
+    if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
+    stands = true;
+    if (!isCovered(standing, earlier)) open.push(kind);
+  }
+  // A lost sale disagrees without a line that says so.
+  if (link?.state === 'LOST' && !stands) {
+    stands = true;
+    if (earlier === null) open.push('missing');
+  }
+  return { open, stands, merchant_id, order_id };
+}
+
+/** The newest acknowledgement of a sale. */
+async function acknowledgementOf({ store }: Ports, subject: string): Promise<AuditLine | null> {
+  return (await store.audit.auditsOf({ subject, action: ACKNOWLEDGED }, 1))[0] ?? null;
+}
+
+/**
+ * The acknowledgement of a disagreement that was found; null where there is none, or it is about an earlier one.
+ * @param found `sequence`: of its newest line; null for a lost sale that no line names.
+ */
+export async function acknowledgementFor(
+  ports: Ports,
+  { kind, subject, sequence }: { kind: MismatchKind; subject: string; sequence: number | null },
+): Promise<AcknowledgedSale | null> {
+  const line = await acknowledgementOf(ports, subject);
+  if (line === null) return null;
+  const standing = sequence === null ? null : await standingOf(ports, kind, subject, sequence + 1);
+  return standing === null || isCovered(standing, line) ? acknowledgedFrom(line) : null;
+}
+
+/** @param line of an acknowledgement. */
+export function acknowledgedFrom({
+  subject: id,
+  who,
+  at,
+  reason,
+  detail,
+}: Omit<AuditEntry, 'action'>): AcknowledgedSale {
+  const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+  const { merchant, order_id, currency, amount } = detail;
+  const kinds = mismatchKinds.filter((kind) => Array.isArray(detail.kinds) && detail.kinds.includes(kind));
+  const sum = textIn(amount) === null ? null : `${textIn(amount)} ${textIn(currency) ?? ''}`;
+  const { text: what, said: what_said } = say('acknowledged', { id, sum, who, made_at: iso(at), reason });
+  return {
+    id,
+    merchant_id: textIn(merchant) ?? '',
+    order_id: textIn(order_id),
+    kinds,
+    currency: textIn(currency) ?? '',
+    amount: textIn(amount),
+    ...{ who, at: iso(at), reason, what, said: what_said },
+  };
+}

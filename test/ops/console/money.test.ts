@@ -1,0 +1,120 @@
+/** The console in a real Chromium: a sum of the report opens its sales, and a lost sale is acknowledged at its finding. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SalesView } from '../../../src/ops/trace/sales.ts';
+import { hasChromium } from '../../chromium.ts';
+import { ANA, ARGENTINA, BEN, eventually, OPS_TOKEN, PEOPLE, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
+import { type Opened, openConsole } from './browser.ts';
+
+let passed_ms = 0;
+const clock = {
+  now: () => Date.now() + passed_ms,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+};
+
+describe.skipIf(!hasChromium)('the money of a report', () => {
+  const opened: Opened[] = [];
+  const shop = openForAll(() => openShop({ ...PEOPLE, PUENTE_OPS_TOKEN: OPS_TOKEN }, { clock }));
+  const open = async (person: { token: string }, options = {}): Promise<Opened> => {
+    const one = await openConsole(shop, person, options);
+    opened.push(one);
+    return one;
+  };
+  const sell = async (device: string, amount: number): Promise<string> => {
+    return idOf(await shop.create(device, { amount }));
+  };
+  const listed = async (state: string) =>
+    ((await shop.ops(`/api/sales?state=${state}`)).body as SalesView).sales.map(({ legacy_id }) => legacy_id);
+  const paid: string[] = [];
+  let lost = '';
+  beforeAll(async () => {
+    for (const amount of [1500, 2550]) {
+      const device = shop.freshDevice();
+      paid.push(await sell(device, amount));
+      await shop.atTerminal('pay', { device });
+    }
+    await eventually(
+      () => listed('paid'),
+      (found) => found.length === 2,
+    );
+    await sell(shop.freshDevice(), 700);
+    await shop.fault({ ...LEFT_IN_DOUBT, times: 'always' });
+    const answer = await shop.till(`${POINT}/devices/${shop.freshDevice()}/payment-intents`, { body: { amount: 900 } });
+    expect(answer.status).toBe(504);
+    const [id] = await eventually(
+      () => {
+        passed_ms += 60_000;
+        return listed('lost');
+      },
+      (found) => found.length > 0,
+    );
+    lost = id ?? '';
+  });
+  afterAll(async () => {
+    for (const one of opened) await one.close();
+  });
+
+  it('each sum opens the list of exactly its sales, and its rows as a file', async () => {
+    const { page, go, problems, seriousFindings } = await open(ANA);
+    await go(`/reports?merchant=${ARGENTINA}`);
+    const row = page.locator('#sums tbody tr').filter({ hasText: 'paid' });
+    await row.getByText('40.50').waitFor();
+    expect(await seriousFindings()).toEqual([]);
+    const href = (await row.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
+    const csv = await page.request.get(shop.app.ops_url + href);
+    const ids = (await csv.text()).split('\r\n').slice(1, -1);
+    expect(ids).toHaveLength(2);
+    for (const id of paid) expect(ids.filter((line) => line.includes(id))).toHaveLength(1);
+    await row.getByRole('link', { name: 'list' }).click();
+    await page.locator('#state').waitFor();
+    const shown = await page.locator('tbody tr td a code').allInnerTexts();
+    expect(shown.toSorted()).toEqual(paid.toSorted());
+    for (const [field, value] of Object.entries({ state: 'paid', lane: 'orders', family: 'point', currency: 'ARS' }))
+      expect(await page.locator(`#${field}`).inputValue()).toBe(value);
+    // The same filter again: the form holds all of it.
+    await page.getByRole('button', { name: 'Show' }).click();
+    expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(paid.toSorted());
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    ['es-AR', 'dark', 'Ventas y reembolsos'],
+    ['pt-BR', 'light', 'Vendas e reembolsos'],
+  ] as const)('on a phone, in %s and %s, sums and lists move by themselves', async (locale, colorScheme, title) => {
+    const { page, go, seriousFindings } = await open(ANA, {
+      ...{ locale, colorScheme, viewport: { width: 390, height: 800 } },
+    });
+    await go(`/reports?merchant=${ARGENTINA}`);
+    await page.locator('#sums tbody tr').first().waitFor();
+    expect(await page.locator('#sums-title').innerText()).toBe(title);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    await page.locator('#sums tbody a').first().click();
+    await page.locator('#state').waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    await go(`/sales/${lost}/acknowledge`);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    expect(await seriousFindings()).toEqual([]);
+  });
+
+  it('a lost sale is acknowledged at its finding, with a reason, and stays named', async () => {
+    const viewer = await open(ANA);
+    await viewer.go(`/sales/${lost}/acknowledge`);
+    await viewer.page.locator('#acknowledge-reason').fill('refunded in cash');
+    await viewer.page.getByRole('button', { name: 'Acknowledge' }).click();
+    await viewer.page.getByRole('alert').getByText('operator', { exact: false }).waitFor();
+    const { page, go, problems, seriousFindings } = await open(BEN);
+    await go(`/merchants/${ARGENTINA}`);
+    const finding = page.locator('#readiness li').filter({ hasText: lost });
+    await finding.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.locator('#acknowledge-reason').fill('refunded in cash, case 1234');
+    expect(await seriousFindings()).toEqual([]);
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByRole('status').getByText('The sale is acknowledged.').waitFor();
+    const named = page.locator('#readiness li').filter({ hasText: 'refunded in cash, case 1234' });
+    expect(await named.innerText()).toMatch(/9\.00 ARS: ben acknowledged at .* UTC/);
+    expect(await named.isVisible()).toBe(true);
+    expect(await page.locator('#readiness').getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+});

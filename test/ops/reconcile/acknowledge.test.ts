@@ -1,0 +1,127 @@
+/** A sale that nobody can repair is acknowledged by a person: it blocks nothing, is named, and opens again when something else differs. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { say } from '../../../src/locales/message.ts';
+import type { Ports } from '../../../src/ops/ports.ts';
+import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
+import { acknowledgeSale, noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
+import type { Mismatch, MismatchKind } from '../../../src/proxy/sales/orphans.ts';
+import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { DAY_MS, finished, type Harness, MERCHANT, NOON, orderId } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+
+const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+let harness: Harness;
+let ports: Ports;
+let sale: Link;
+beforeEach(async () => {
+  harness = await openHarness();
+  const clock = { now: () => NOON, sleep: async () => undefined };
+  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  await setMerchant(harness.store, MERCHANT, {});
+  sale = await finished(harness.store);
+});
+afterEach(() => harness.dispose());
+
+const acknowledge = (id = sale.legacy_id, who = 'ana') => acknowledgeSale(ports, id, 'refunded in cash', who);
+
+/** What a comparison reports: each sum is a disagreement of its own. */
+const differs = (order_minor: number, kind: MismatchKind = 'amount'): Mismatch => ({
+  ...{ kind, merchant_id: MERCHANT, unit: sale.unit, legacy_id: sale.legacy_id, order_id: sale.order_id },
+  ...{ what: say('mismatch.amount', { link_minor: 1500, order_minor }), repair: 'none' },
+});
+const linesOf = (kind: MismatchKind) => harness.store.audit.auditsOf({ action: `mismatch ${kind}` }, 99);
+
+/** Kinds that hold the verdict back, and who acknowledged what. */
+async function judged() {
+  const { unproven, acknowledged } = await merchantReadiness(ports, MERCHANT);
+  const kinds = unproven.flatMap(({ code }) => (code.startsWith('mismatch_') ? [code.slice('mismatch_'.length)] : []));
+  return [kinds, acknowledged.map(({ id, who }) => [id, who])];
+}
+const OPEN = (...kinds: MismatchKind[]) => [kinds, []];
+const named = (who = 'ana') => [[], [[sale.legacy_id, who]]];
+
+it('is refused for what is not known, agrees, or is still being resolved', async () => {
+  await expect(acknowledge('nothing')).rejects.toMatchObject({
+    code: 'not_found',
+    message: /^No sale nothing is stored/,
+  });
+  await expect(acknowledge()).rejects.toMatchObject({ code: 'refused', message: /^Nothing is open about sale/ });
+  for (const state of ['SENDING', 'IN_DOUBT'] as const) {
+    sale = await harness.store.links.saveLink(sale, { state });
+    await expect(acknowledge()).rejects.toMatchObject({
+      code: 'refused',
+      message: /is in doubt, and Puente still searches/,
+    });
+  }
+  expect(await harness.store.audit.auditsOf({ action: 'sale acknowledged' }, 9)).toEqual([]);
+});
+
+it('names a lost sale in the verdict and the report, with amount, name, time and reason', async () => {
+  await harness.store.links.saveLink(sale, { state: 'LOST' });
+  expect(await judged()).toEqual(OPEN('missing'));
+  const at = new Date(NOON).toISOString();
+  expect(await acknowledge()).toMatchObject({
+    ...{ id: sale.legacy_id, kinds: ['missing'], currency: 'ARS', amount: '15.00', who: 'ana', at },
+    what: `${sale.legacy_id}, 15.00 ARS: ana acknowledged at ${at} that it does not agree with upstream, because: refunded in cash`,
+  });
+  expect(await judged()).toEqual(named());
+  await expect(acknowledge(sale.legacy_id, 'ben')).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
+  const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
+  const { unmatched, decisions } = await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });
+  expect(unmatched).toMatchObject([
+    { id: sale.legacy_id, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_at: at, amount: '15.00' },
+  ]);
+  expect(decisions[0]).toMatchObject({ action: 'sale acknowledged', who: 'ana', subject: sale.legacy_id });
+});
+
+it('names an order that has no sale here by its own id', async () => {
+  const order_id = orderId(7);
+  await noteMismatch(ports, { ...differs(1, 'orphan'), legacy_id: null, order_id });
+  expect(await judged()).toEqual(OPEN('orphan'));
+  expect(await acknowledge(order_id)).toMatchObject({ id: order_id, merchant_id: MERCHANT, amount: null });
+  expect(await judged()).toEqual([[], [[order_id, 'ana']]]);
+});
+
+it('stays acknowledged while upstream repeats itself, after a restart too', async () => {
+  await noteMismatch(ports, differs(1501));
+  expect(await judged()).toEqual(OPEN('amount'));
+  await acknowledge();
+  expect(await judged()).toEqual(named());
+  await noteMismatch(ports, differs(1501));
+  const lines = await linesOf('amount');
+  expect(lines).toHaveLength(1);
+  // A read after a restart writes it once more: what it remembered is gone.
+  for (const { sequence: _sequence, hash: _hash, ...again } of lines)
+    await harness.store.audit.appendAudit({ ...again, action: 'mismatch amount' });
+  expect(await judged()).toEqual(named());
+  await expect(acknowledge()).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
+});
+
+it.each([
+  ['another sum', async () => noteMismatch(ports, differs(1502)), 'amount'],
+  ['another kind', async () => noteMismatch(ports, differs(1501, 'state')), 'state'],
+  [
+    'the same after both agreed',
+    async () => {
+      await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
+      await noteMismatch(ports, differs(1501));
+    },
+    'amount',
+  ],
+] as const)('is open again when something new differs: %s', async (_what, differAgain, kind) => {
+  await noteMismatch(ports, differs(1501));
+  await acknowledge();
+  await differAgain();
+  expect(await judged()).toEqual(OPEN(kind));
+  await acknowledge(sale.legacy_id, 'ben');
+  expect(await judged()).toEqual(named('ben'));
+});
+
+it('is gone from the verdict once both agree', async () => {
+  await noteMismatch(ports, differs(1501));
+  await acknowledge();
+  await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
+  expect(await judged()).toEqual(OPEN());
+});

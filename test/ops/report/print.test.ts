@@ -1,0 +1,289 @@
+/** A day of one merchant, printed by a real Chromium: two pages first (verdict, sums, findings), annexes from the third, six at most. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Language, languages, loadWords } from '../../../src/locales/words.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
+import { browser, hasChromium } from '../../chromium.ts';
+import { ARGENTINA, eventually, POINT, startReceiver, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { TILL } from '../../proxy/http/qr-till.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+let passed_ms = 0;
+const clock = {
+  now: () => Date.now() + passed_ms,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+};
+
+/** Sales on each lane. */
+const SALES = 24;
+
+describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'puente-print-'));
+  let status = 200;
+  const receiver = openForAll(() => startReceiver(() => status));
+  const shop = openForAll(() => openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, { clock }));
+  const devices: string[] = [];
+  let page: Page;
+
+  const sell = async (nth: number): Promise<{ device: string; id: string }> => {
+    const device = devices[nth % devices.length] ?? '';
+    const body = { amount: 1500 + nth, additional_info: { external_reference: `ticket-${nth}` } };
+    return { device, id: idOf(await shop.create(device, body)) };
+  };
+  const state = async (id: string): Promise<unknown> => ((await shop.read(id)).body as { state?: unknown }).state;
+  const ends = (id: string) =>
+    eventually(
+      () => state(id),
+      (one) => one !== 'OPEN' && one !== 'ON_TERMINAL',
+    );
+  const report = async (language = ''): Promise<string> => {
+    const form = language === '' ? 'format=json' : `format=html&language=${language}`;
+    const answer = await shop.ops(`/api/report?merchant=${ARGENTINA}&since=${since}&${form}`);
+    expect(answer.status).toBe(200);
+    return answer.text;
+  };
+  // The merchant's own calls may change its revision in between.
+  const move = (stage: string) =>
+    eventually(
+      async () => {
+        const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+        const body = { stage, reason: 'agreed with the shop', revision };
+        return shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body });
+      },
+      ({ status: answered }) => answered === 200,
+    );
+  const since = new Date(Date.now() - MINUTE_MS).toISOString();
+
+  beforeAll(async () => {
+    for (let nth = 0; nth < 6; nth++) devices.push(shop.freshDevice());
+    const own = { notice_url: `${receiver.url}/hook`, declined: 'finished', credential: tokenOf(ARGENTINA) };
+    await shop.notify(ARGENTINA, own);
+    for (let nth = 0; nth < SALES; nth++) {
+      const { device, id } = await sell(nth);
+      if (nth % 3 === 0) await shop.cancel(device, id);
+      else {
+        await shop.atTerminal('pay', { device });
+        await ends(id);
+      }
+    }
+    await move('shadow');
+    await sell(SALES).then(({ device, id }) => shop.cancel(device, id));
+    await move('orders');
+    for (let nth = 0; nth < SALES; nth++) {
+      const { device, id } = await sell(nth + 100);
+      if (nth % 5 === 0) {
+        await shop.cancel(device, id);
+        continue;
+      }
+      await shop.atTerminal(nth === 7 ? 'decline' : 'pay', { device });
+      await ends(id);
+      if (nth === 8) await refund(id);
+    }
+    // A receiver that is out for a while: what it refused is acknowledged late.
+    status = 500;
+    const { device, id } = await sell(300);
+    await shop.atTerminal('pay', { device });
+    await ends(id);
+    await eventually(
+      async () => JSON.parse(await report()) as Report, // the API's shape
+      ({ receivers }) => receivers.some(({ refused }) => refused > 0),
+    );
+    status = 200;
+    passed_ms += 20 * MINUTE_MS;
+    await eventually(
+      async () => JSON.parse(await report()) as Report, // the API's shape
+      ({ receivers }) => receivers.some(({ late }) => late > 0),
+    );
+    const path = `/instore/qr/seller/collectors/${ARGENTINA}/pos/${TILL}/orders`;
+    const item = { title: 'Coffee', unit_price: 30, quantity: 1, unit_measure: 'unit', total_amount: 30 };
+    const code = {
+      external_reference: 'Factura 9',
+      title: 'Shop',
+      description: 'Table',
+      total_amount: 30,
+      items: [item],
+    };
+    expect((await shop.till(path, { method: 'PUT', body: code })).status).toBe(204);
+    await shop.control(`/pos/${ARGENTINA}/${TILL}/pay`, { method: 'POST', body: {} });
+    // A till's mistakes, and a sale that upstream never showed.
+    await shop.create(devices[0] ?? '', { amount: 'x' });
+    const odd = await shop.create(devices[0] ?? '', { amount: 1500, unknown_field: 'of this till' });
+    await shop.cancel(devices[0] ?? '', idOf(odd));
+    await shop.fault({ ...LEFT_IN_DOUBT, times: 'always' });
+    await shop.till(`${POINT}/devices/${shop.freshDevice()}/payment-intents`, { body: { amount: 900 } });
+    await eventually(
+      () => {
+        passed_ms += MINUTE_MS;
+        return shop.ops('/api/sales?state=lost');
+      },
+      ({ text }) => text.includes('"lost"'),
+    );
+    await shop.clearFaults();
+    page = await (await browser()).newPage();
+  }, 300_000);
+  afterAll(async () => {
+    await page?.context().close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  async function refund(id: string): Promise<void> {
+    const { body } = await shop.read(id);
+    const { payment } = body as { payment?: { id?: string } }; // a finished intent has one
+    const answer = await shop.till(`/v1/payments/${payment?.id}/refunds`, {
+      body: {},
+      headers: { 'x-idempotency-key': 'one' },
+    });
+    expect(answer.status, answer.text).toBe(201);
+  }
+
+  async function open(language: Language): Promise<void> {
+    const file = join(directory, `day-${language}.html`);
+    writeFileSync(file, await report(language));
+    await page.goto(pathToFileURL(file).href);
+  }
+
+  /** The pages of the printed file, each with its headings. */
+  async function printed(): Promise<string[][]> {
+    await page.emulateMedia({ media: null });
+    return headingsByPage(await page.pdf({ preferCSSPageSize: true, outline: true, tagged: true }));
+  }
+
+  it.each(languages)('in %s: verdict and sums, then findings, then annexes; six pages at most', async (language) => {
+    await open(language);
+    const { t } = loadWords()[language];
+    const pages = await printed();
+    expect(pages.length, JSON.stringify(pages)).toBeLessThanOrEqual(6);
+    const [first = [], second = [], third = []] = pages;
+    expect(first.slice(0, 2)).toEqual([t('report.title.merchant', { id: ARGENTINA }), t('report.section.verdict')]);
+    expect(first.at(-1)).toBe(t('report.section.sums'));
+    expect(second).toEqual(['completion', 'unmatched', 'approvals'].map((name) => t(`report.section.${name}`)));
+    expect(third[0]).toBe(t('report.annexes'));
+    const annexes = ['opens', 'move_sums', 'receivers', 'notices', 'days', 'decisions', 'limitations', 'assumptions'];
+    for (const name of annexes) expect(pages.flat()).toContain(t(`report.section.${name}`));
+  });
+
+  it.each(languages)('in %s: no word is broken, and nothing is cut at the side of a page', async (language) => {
+    await open(language);
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize(PAPER);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
+    const { broken, words } = (await page.evaluate(BROKEN_WORDS)) as { broken: string[]; words: number }; // made below
+    expect(words).toBeGreaterThan(1_000);
+    expect(broken).toEqual([]);
+    await page.emulateMedia({ media: null });
+  });
+
+  it('the whole of the settings and limitations is on the screen, beside what paper has of them', async () => {
+    await open('en');
+    const { assumptions, limitations } = JSON.parse(await report()) as Report; // the API's shape
+    const texts = async (media: 'screen' | 'print') => {
+      await page.emulateMedia({ media });
+      return page.locator('body').innerText();
+    };
+    const [screen, paper] = [await texts('screen'), await texts('print')];
+    for (const { name, sentence, is_default } of assumptions) {
+      for (const text of [screen, paper]) expect(text).toContain(name);
+      expect(screen).toContain(plain(sentence).slice(0, 60));
+      if (!is_default) expect(paper).toContain(plain(sentence).slice(0, 60));
+    }
+    for (const { id, effect } of limitations) {
+      expect(screen).toContain(plain(effect).slice(0, 60));
+      expect(paper).toContain(id);
+    }
+  });
+
+  it('ends in a certificate that can be signed, on one page, when a person has acknowledged the lost sale', async () => {
+    const { unmatched } = JSON.parse(await report()) as Report; // the API's shape
+    for (const { id } of unmatched) {
+      const answer = await shop.ops(`/api/sales/${id}/acknowledge`, {
+        body: { reason: 'refunded in cash, case 1234' },
+      });
+      expect(answer.status, answer.text).toBe(200);
+    }
+    passed_ms += 9 * DAY_MS;
+    const made = JSON.parse(await report()) as Report; // the API's shape
+    expect([
+      made.readiness?.blockers,
+      made.readiness?.unproven,
+      made.unmatched.filter(({ state }) => state === 'open'),
+    ]).toEqual([[], [], []]);
+    for (const language of languages) {
+      await open(language);
+      const pages = await printed();
+      expect(pages.length, JSON.stringify(pages)).toBeLessThanOrEqual(6);
+      expect(pages.flat().at(-1)).toBe(loadWords()[language].t('certificate.title'));
+      const block = page.locator('.certificate');
+      expect(await block.innerText()).toContain('refunded in cash, case 1234');
+      expect(await block.evaluate(BREAKS)).toBe('avoid');
+    }
+  });
+});
+
+const plain = (sentence: string): string => sentence.replaceAll('`', '');
+
+/** A4 landscape within its margins, in CSS pixels. */
+const PAPER = { width: 1054, height: 726 };
+
+/** Script: words that stand on more than one line, and how many there are. */
+const BROKEN_WORDS = `(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const broken = [];
+  let words = 0;
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (node.parentElement.closest('svg, .evidence') !== null || node.parentElement.getClientRects().length === 0) continue;
+    for (const found of node.textContent.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      const lines = new Set([...range.getClientRects()].filter((one) => one.width > 0).map((one) => Math.round(one.top)));
+      words++;
+      if (lines.size > 1) broken.push(found[0]);
+    }
+  }
+  return { broken, words };
+})()`;
+
+const BREAKS = (one: object): string => {
+  const { getComputedStyle } = globalThis as unknown as { getComputedStyle(of: object): { breakInside: string } }; // in the page
+  return getComputedStyle(one).breakInside;
+};
+
+/** The headings on each page, in the order of the outline that Chromium writes into a PDF. */
+function headingsByPage(pdf: Buffer): string[][] {
+  const text = pdf.toString('latin1');
+  const objects = new Map(
+    [...text.matchAll(/(?:^|\n)(\d+) 0 obj\n([\s\S]*?)\nendobj/g)].map(([, id = '', body = '']) => [id, body]),
+  );
+  const leaves = (id: string): string[] => {
+    const [, kids] = /\/Kids\s*\[([^\]]*)\]/.exec(objects.get(id) ?? '') ?? [];
+    return kids === undefined ? [id] : [...kids.matchAll(/(\d+) 0 R/g)].flatMap(([, kid = '']) => leaves(kid));
+  };
+  const [root = ''] =
+    [...objects].find(([, body]) => /\/Type\s*\/Pages\b/.test(body) && !body.includes('/Parent')) ?? [];
+  const pages = leaves(root);
+  const headings = [...objects.values()].flatMap((body) => {
+    const [, title = '', page = '', left = '', top = ''] =
+      /\/Title\s*(<[^>]*>|\((?:\\.|[^)])*\))[\s\S]*?\/Dest\s*\[(\d+) 0 R \/XYZ (\S+) (\S+)/.exec(body) ?? [];
+    return title === '' ? [] : [{ title: titleOf(title), page, left: Number(left), top: Number(top) }];
+  });
+  return pages.map((page) =>
+    headings
+      .filter((one) => one.page === page)
+      .toSorted((one, other) => other.top - one.top || one.left - other.left)
+      .map(({ title }) => title),
+  );
+}
+
+/** A string of a PDF: UTF-16 in hexadecimal digits, or text in parentheses. */
+function titleOf(raw: string): string {
+  if (raw.startsWith('(')) return raw.slice(1, -1).replace(/\\(.)/g, '$1');
+  return Buffer.from(raw.slice('<FEFF'.length, -1), 'hex').swap16().toString('utf16le');
+}
