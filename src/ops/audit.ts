@@ -223,6 +223,8 @@ function settingSaid(setting: string, before: unknown, after: unknown): Spoken {
 
 function wordOf(setting: string, value: unknown): Spoken {
   if (value === null || value === undefined) return say('line.default', {});
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+    return value.length === 0 ? say('line.default', {}) : say('line.value', { value: value.join(', ') });
   if (typeof value === 'boolean') return say(value ? 'line.on' : 'line.off', {});
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return say('line.value', { value: setting === 'notice_url' ? shownUrl(text) : text });

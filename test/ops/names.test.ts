@@ -34,6 +34,9 @@ it('sets, shows and takes back', async () => {
   const { body } = await bench.as(ANA, 'GET', `/api/report?merchant=${ARGENTINA}`);
   expect(body).toMatchObject({ merchants: [{ merchant_id: ARGENTINA, name: 'Café Sur' }] });
   await puente('merchants', 'set', ARGENTINA, '--tags', 'default', ...why);
+  const audit = await bench.as(ANA, 'GET', `/api/audit?subject=${ARGENTINA}`);
+  for (const change of ['tags: the default → centro, wave-1', 'tags: centro, wave-1 → the default'])
+    expect(audit.text).toContain(change);
   expect((await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}`)).body).toMatchObject({
     name: 'Café Sur',
     tags: [],
