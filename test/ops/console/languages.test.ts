@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/ops/console/console.ts';
 import { hasChromium } from '../../chromium.ts';
-import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
+import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
 import { openConsole } from './browser.ts';
@@ -57,6 +57,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
   let sale: string;
   let notice: string;
   let bulk: string;
+  let ramp: string;
   const receiver = openForAll(() => startReceiver(() => 500));
   const bench = openForAll(() =>
     startMoves({
@@ -96,6 +97,15 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       () => bench.as(BEN, 'GET', `/api/bulk/${bulk}`),
       ({ text }) => !text.includes('running'),
     );
+    await bench.notify(BRAZIL, { safety_stop: 'armed' });
+    const steps = { steps: [50, 100], soak_ms: 3_600_000, min_sales: 10 };
+    const started = await bench.as(EVA, 'POST', '/api/ramps', {
+      merchants: [BRAZIL],
+      ...steps,
+      reason: 'a test moves it',
+    });
+    expect(started.text).toContain('"id"');
+    ramp = (started.body as { id: string }).id; // the answer of a start
   });
 
   const placesNow = (): string[] => [
@@ -108,6 +118,9 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     `${HERE}/settings`,
     '/bulk',
     `/bulk/${bulk}`,
+    '/ramps',
+    `/ramps/${ramp}`,
+    '/explain',
     '/brownouts',
     '/refused',
     '/reconcile?compare=true',

@@ -126,6 +126,10 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await row.getByLabel('Reason').fill('a shop called');
     await row.getByRole('button', { name: 'End it now' }).click();
     await row.getByText('aborted').waitFor();
+    // Its window leads to who was refused in it.
+    await row.getByRole('link', { name: '2090-01-31 09:00:00 UTC' }).click();
+    await page.waitForURL(/\/refused\?id=/);
+    await page.getByText('Nobody was refused').waitFor();
   });
 
   it('captures switches one on, and saves the file of its calls', async () => {
