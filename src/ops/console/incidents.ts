@@ -45,7 +45,8 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
   return {
     kind: t(`incident_kind.${kind}`),
     merchant: merchant === null ? t('incidents.whole') : merchantLink(merchant, name),
-    state: html`${badge(state === 'open' ? 'bad' : 'good', t(`incidents.${state}`))}${is_closable ? close : ''}`,
+    // Closed because it is watched no longer is not good news.
+    state: html`${badge(state === 'open' ? 'bad' : said?.code === 'incident.unwatched' ? 'warn' : 'good', t(`incidents.${state}`))}${is_closable ? close : ''}`,
     since: timeOf(words, opened_at),
     until: timeOf(words, closed_at),
     count,
