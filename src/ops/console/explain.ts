@@ -38,7 +38,7 @@ async function contentOf(visit: Visit, explained: Explanation | null): Promise<H
   const picked = query.exchange === undefined ? {} : await messageOf(visit, query.exchange, Number(query.nth ?? -1));
   return html`<p class="lead">${words.t('explainer.lead')}</p>
 ${explained === null ? '' : resultOf(words, explained)}
-${section('message', words.t('explainer.message'), formOf(visit, { ...picked, ...visit.sent }))}
+${section('message', words.t('explainer.message'), formOf(visit, { ...given({ merchant: query.merchant }), ...picked, ...visit.sent }))}
 ${await captured(visit)}`;
 }
 

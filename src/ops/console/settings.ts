@@ -4,7 +4,8 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Html, html } from '../html.ts';
 import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
-import { type Fields, type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
+import { tablesView } from '../tables.ts';
+import { type Fields, type Form, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { changeForm, hidden, options, reasonField } from './parts.ts';
 
 export const settingsPage: Page = {
@@ -12,10 +13,13 @@ export const settingsPage: Page = {
   async show(visit) {
     const { t } = visit.words;
     const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id: visit.path.id ?? '' } });
+    const tables = await visit.ask('GET /api/tables', tablesView);
+    const { revision, laid } = tables.merchants.find(({ merchant_id }) => merchant_id === view.id) ?? tables;
     const back = merchantPath(view.id);
     const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(textsIn(view)).map(([name, value]) => text(visit, name, value))}</div>`;
     const content = html`<p class="lead">${t('settings.lead')}</p>
 <section>${changeForm(visit, `${back}/settings`, html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'settings-reason')}<button>${t('settings.save')}</button>`)}</section>
+<p>${t('settings.tables', { revision, rows: laid.length })} <a href="${linkTo('/explain', { merchant: view.id })}">${t('explainer.go')}</a></p>
 <p><a href="${back}">${t('merchant.title', { id: view.id })}</a></p>`;
     return { title: t('settings.title', { id: view.id }), content };
   },

@@ -81,6 +81,16 @@ describe.skipIf(!hasChromium)('the page Explain', () => {
     await page.locator('#explained').getByText('point.create.answer#1', { exact: true }).waitFor();
   });
 
+  it('is reached from a merchant’s settings, which name the revision of its tables', async () => {
+    const { page, go } = ana;
+    const { revision } = (await bench.ops('/api/tables')).body as { revision: string };
+    await go(`/merchants/${ARGENTINA}/settings`);
+    const line = page.getByText(`Mapping tables: revision ${revision}, as shipped.`);
+    await line.getByRole('link', { name: 'Explain' }).click();
+    await page.waitForURL(/explain\?merchant=/);
+    expect(await page.locator('#explain-merchant').inputValue()).toBe(ARGENTINA);
+  });
+
   it.each(['en', 'es', 'pt'])('fits a phone, in %s', async (locale) => {
     const phone = await openConsole(bench, ANA, { locale, viewport: { width: 390, height: 844 } });
     const { page, go, problems } = phone;
