@@ -51,7 +51,7 @@ ${last === undefined ? '' : html`<a href="${linkTo('/ramps', { ...query, before:
 <p class="tick"><input id="open" name="open" type="checkbox" value="true"${open === 'true' ? html` checked` : ''}><label for="open">${t('ramps.only_open')}</label></p>
 <p><button>${t('board.show')}</button></p></form>
 ${table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'))}${last === undefined && before === undefined ? '' : pages}
-${section('start', t('ramps.begin'), await starting(visit), t('bulk.start_lead'))}`;
+${section('start', t('ramps.begin'), await starting(visit), t('ramps.start_lead'))}`;
     return { title: t('ramps.all'), content };
   },
 };
@@ -90,7 +90,7 @@ export const rampPage: Page = {
 <p>${says(words, ramp.why, ramp.said)}</p>${expiry(visit, ramp)}
 <p class="lead">${timeOf(words, ramp.created_at)}, ${ramp.who}: <span>${ramp.reason}</span></p>
 ${step && conditionsOf(visit, step)}
-${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}</section>
+<h3>${t('bulk.merchants')}</h3>${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}</section>
 ${forms.length === 0 ? '' : section('steer', t('ramps.steer'), html`${forms}`)}
 <p><a href="/ramps">${t('ramps.all')}</a></p>`;
     return { title: t('ramps.one'), content };
