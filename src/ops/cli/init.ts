@@ -167,8 +167,10 @@ function asUsual(order: InitOrder, command: Command): InitOrder {
   if (order.settings['public.url'] === undefined && upstream !== 'sandbox')
     command.error('error: --public-url is needed: tills, the vendor and receivers of notices reach Puente by it');
   const { host, port } = usualAddress(order.settings['public.tls.certificate_file'] !== undefined);
-  const usual = { upstream, legacy_upstream, 'public.host': host, 'public.port': port, 'ops.port': USUAL_OPS_PORT };
-  return { ...order, settings: { ...usual, ...order.settings } };
+  const usual = { upstream, 'public.host': host, 'public.port': port, 'ops.port': USUAL_OPS_PORT };
+  // With the sandbox, legacy is the sandbox's own, which is no base URL.
+  const legacy = upstream === 'sandbox' ? {} : { legacy_upstream };
+  return { ...order, settings: { ...usual, ...legacy, ...order.settings } };
 }
 
 /** One sentence for each option that the configuration would refuse. */

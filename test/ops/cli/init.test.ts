@@ -442,6 +442,13 @@ describe('by options', () => {
     expect(own).toContain('npx puente stage <merchant> shadow');
   });
 
+  it('writes a configuration for the sandbox too', async () => {
+    const into = folder();
+    const { code, err } = await puente(['init', '--into', into, ...real, '--upstream', 'sandbox']);
+    expect([code, err]).toEqual([0, '']);
+    expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).toContain('upstream: sandbox');
+  });
+
   it('says which folder it can not write', async () => {
     writeFileSync(join(directory, 'a-file'), '');
     const { code, err } = await puente(['init', '--into', join(directory, 'a-file'), ...real]);
