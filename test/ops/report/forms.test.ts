@@ -97,6 +97,33 @@ describe('HTML', () => {
     expect(html).toContain("default-src 'none'");
   });
 
+  it('says how many lines are not in a list, and the command that lists them', async () => {
+    const { left_out } = report();
+    const cut = (merchant_id: string | null, list: 'approvals' | 'unmatched') =>
+      reportHtml(report({ merchant_id, left_out: { ...left_out, [list]: 7 } }), en);
+    const of = '--since 2026-03-01T00:00:00.000Z --until 2026-03-08T00:00:00.000Z --format csv --part';
+    for (const list of ['approvals', 'unmatched'] as const) {
+      const html = cut(null, list);
+      expect(html).toContain('7 more are left out here');
+      expect(html).toContain(`<code>puente report &lt;merchant&gt; ${of} ${list}</code>`);
+    }
+    expect(cut('700100200', 'approvals')).toContain(`<code>puente report 700100200 ${of} sales</code>`);
+    expect(cut('700100200', 'unmatched')).toContain(`<code>puente report 700100200 ${of} sales --outcome lost</code>`);
+  });
+
+  it('keeps the first pages short: an annex has the whole of a long list', async () => {
+    const one = (nth: number) => ({
+      ...({ known_to: 'puente', state: 'open', kind: 'lost', found_at: '2026-03-02T00:00:00.000Z' } as const),
+      ...{ merchant_id: '700100200', unit: null, id: `sale-${nth}.`, order_id: null, currency: 'ARS' },
+      ...{ amount_minor: null, amount: null, what: 'lost', said: null },
+      ...{ acknowledged_by: null, acknowledged_at: null, acknowledged_why: null },
+    });
+    const html = await reportHtml(report({ unmatched: Array.from({ length: 13 }, (_, nth) => one(nth)) }), en);
+    const [first = '', annexes = ''] = html.split('<h1 class="annexes">');
+    expect([first.match(/>sale-\d+\./g)?.length, annexes.match(/>sale-\d+\./g)?.length]).toEqual([12, 13]);
+    expect(first).toContain('1 more in the annexes.');
+  });
+
   it('tells a fact in words: names without underscores, yes and no, two decimals at most', () => {
     const fact = { calls_a_day: 0.5714285714285714, override: false, note: '', seen: true, by: null, units: [] };
     expect(factText(fact)).toBe('calls a day 0.57, override no, note empty, seen yes, by none, units none');
