@@ -54,7 +54,7 @@ function formOf(visit: Visit, sent: Fields): Html {
     visit,
     explainPage.path,
     html`<label for="explain-text">${t('explainer.text')}</label>
-<textarea id="explain-text" name="text" rows="12" required spellcheck="false" placeholder="POST /point/integration-api/devices/…/payment-intents HTTP/1.1">${sent.text ?? ''}</textarea>
+<textarea id="explain-text" class="message" name="text" rows="12" required spellcheck="false" placeholder="POST /point/integration-api/devices/…/payment-intents HTTP/1.1">${sent.text ?? ''}</textarea>
 <div class="target"><p><label for="explain-as">${t('explainer.kind')}</label><select id="explain-as" name="as">${options(kinds, sent.as ?? '')}</select></p>
 ${input('operation', t('explainer.operation'), html` placeholder="point.create_intent" maxlength="100"`)}
 ${input('status', t('explainer.status'), html` type="number" min="100" max="599" placeholder="409"`)}
