@@ -36,7 +36,7 @@ const NEW = `merchants:
 it('plans without a change, applies what the plan said line by line, and has nothing to do then', async () => {
   const plan = await files.plan(NEW);
   expect(stepsIn(plan)).toEqual([
-    'make: name: the default → Café Sur; tags: the default → ["centro","wave-1"]',
+    'make: name: the default → Café Sur; tags: the default → centro, wave-1',
     'make: legacy → shadow',
     'make: voucher preference: the default → drop',
   ]);
@@ -107,7 +107,7 @@ it('shows drift: what was changed by hand since the last apply, apart from what 
   const text = NEW.replace('centro, wave-1', 'centro');
   const plan = await files.plan(text);
   expect(stepsIn(plan)).toEqual([
-    'make: name: Café Norte → Café Sur; tags: ["centro","wave-1"] → ["centro"]',
+    'make: name: Café Norte → Café Sur; tags: centro, wave-1 → centro',
     'make: legacy → shadow',
   ]);
   const [settings, move] = plan.merchants[0]?.steps ?? [];
