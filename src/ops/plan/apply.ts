@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import { type Person, reason } from '../api/person.ts';
 import { changeMerchant } from '../merchants.ts';
 import { moveStage } from '../moves/move.ts';
-import { APPLIED } from './drift.ts';
+import { ALL_FIELDS, APPLIED, fieldsOfMove } from './drift.ts';
 import { type MerchantPlan, makePlan, type Plan, planAnswer, planAsk, planView, stepAnswer, stepView } from './plan.ts';
 import { refusalOf, type Step, type StepsAsk } from './steps.ts';
 
@@ -96,8 +96,22 @@ async function noteApply({ ports }: Pick<StepsAsk, 'ports'>, plan: Plan, why: st
     action: APPLIED,
     subject: file,
     reason: why,
-    detail: { file, sha256, plan: digest, changes, merchants: merchants.map(({ merchant_id }) => merchant_id) },
+    detail: {
+      ...{ file, sha256, plan: digest, changes },
+      merchants: merchants.map(({ merchant_id }) => merchant_id),
+      // Whether these steps are made is only known later: the lines of the merchant say it.
+      open: Object.fromEntries(
+        merchants
+          .filter(({ steps }) => steps.length > 0)
+          .map(({ merchant_id, steps }) => [merchant_id, [...new Set(steps.flatMap(fieldsOf))]]),
+      ),
+    },
   });
+}
+
+function fieldsOf({ what, kind, change }: Step): string[] {
+  if (what === 'merchant') return [ALL_FIELDS];
+  return what === 'move' ? fieldsOfMove(kind) : Object.keys(change);
 }
 
 function isToMake({ outcome }: Step): boolean {

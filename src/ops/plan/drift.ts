@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
+import type { RoutedKind } from '../../proxy/routing/merchant.ts';
 import { changeOf } from '../audit.ts';
 import { iso } from '../fields.ts';
 import { joined } from '../moves/bulk.ts';
@@ -10,7 +11,7 @@ import type { Ports } from '../ports.ts';
 
 /** Applies that are looked back at for the last one that named a merchant: a file for each region, and more. */
 const MOST_APPLIES = 50;
-/** Lines of a merchant since an apply: more than people write between two. */
+/** Last lines of a merchant: more than people write between two applies. */
 const MOST_LINES = 500;
 
 /** The action of the line that an apply writes before its changes, with the merchants of the file. */
@@ -24,46 +25,58 @@ export interface Apply {
   file: string;
   sha256: string;
   merchants: ReadonlySet<unknown>;
+  /** By merchant: the fields of its steps, which did not yet stand as the file wanted when the line was written. */
+  open: ReadonlyMap<string, readonly unknown[]>;
 }
+
+/** Among the open fields: nothing of the merchant was looked at. */
+export const ALL_FIELDS = '*';
 
 /** Newest first. */
 export async function lastApplies({ store }: Ports): Promise<Apply[]> {
   const lines = await store.audit.auditsOf({ action: APPLIED }, MOST_APPLIES);
-  return lines.map(({ sequence, at, who, detail: { file, sha256, merchants } }) => ({
+  return lines.map(({ sequence, at, who, detail: { file, sha256, merchants, open } }) => ({
     ...{ sequence, at, who },
     ...{ file: String(file), sha256: String(sha256) },
     merchants: new Set(Array.isArray(merchants) ? merchants : []),
+    open: new Map(Object.entries(factsOf(open)).map(([id, fields]) => [id, Array.isArray(fields) ? fields : []])),
   }));
 }
 
-const BY_HAND: readonly string[] = ['stage', 'rollback', 'merchant settings'] satisfies AuditAction[];
+const CHANGES: readonly string[] = ['stage', 'rollback', 'merchant settings'] satisfies AuditAction[];
 
-/**
- * What was changed since the last apply that named the merchant, by hand and by ramps and bulk moves; newest first. A move
- * that a file proposed and a person approved is the file's.
- */
-export async function changedSince(ports: Ports, merchant_id: string, applies: readonly Apply[]): Promise<AuditLine[]> {
-  const last = applies.find(({ merchants }) => merchants.has(merchant_id));
-  if (last === undefined) return [];
-  const lines = await ports.store.audit.auditsOf({ subject: merchant_id }, MOST_LINES);
-  return lines.filter(
-    ({ sequence, action, detail }) => sequence > last.sequence && BY_HAND.includes(action) && !isOfFile(detail),
-  );
-}
-
-function isOfFile({ sha256 }: AuditLine['detail']): boolean {
-  return typeof sha256 === 'string';
+/** What became of a merchant: the applies that named it, and its changes by files and by hand; each newest first. */
+export interface Since {
+  merchant_id: string;
+  applies: readonly Apply[];
+  lines: readonly AuditLine[];
 }
 
 /**
- * The sentence about the newest change that left one of these fields other than the apply had left it; null for none.
- * @param lines as `changedSince`. @param fields as the facts of audit lines name them.
+ * By hand is also by ramps and bulk moves. A move that a file proposed and a person approved is the file's.
+ * @param applies newest first.
  */
-export function driftOf(lines: readonly AuditLine[], fields: readonly string[]): Spoken | null {
+export async function changedSince({ store }: Ports, merchant_id: string, applies: readonly Apply[]): Promise<Since> {
+  const own = applies.filter(({ merchants }) => merchants.has(merchant_id));
+  if (own.length === 0) return { merchant_id, applies: [], lines: [] };
+  const lines = await store.audit.auditsOf({ subject: merchant_id }, MOST_LINES);
+  return { merchant_id, applies: own, lines: lines.filter(({ action }) => CHANGES.includes(action)) };
+}
+
+/** The fields of the facts of a move's audit line that say where it leads. */
+export function fieldsOfMove(kind: RoutedKind | null): string[] {
+  return [kind ?? 'share', 'stage', 'units_in', 'units_out'];
+}
+
+/**
+ * The sentence about the newest change by hand that left one of these fields other than a file had left it; null for none.
+ * @param fields as the facts of audit lines name them.
+ */
+export function driftOf(since: Since, fields: readonly string[]): Spoken | null {
   const drifted = fields.flatMap((field) => {
-    const touching = lines.filter(
-      ({ detail }) => Object.hasOwn(factsOf(detail.after), field) || isSecret(detail, field),
-    );
+    const from = appliedAt(since, field);
+    if (from === null) return [];
+    const touching = since.lines.filter((line) => line.sequence > from && !isOfFile(line) && touches(line, field));
     const [newest, oldest] = [touching[0], touching.at(-1)];
     if (newest === undefined || oldest === undefined) return [];
     const [applied, now] = [factsOf(oldest.detail.before)[field] ?? null, factsOf(newest.detail.after)[field] ?? null];
@@ -75,6 +88,37 @@ export function driftOf(lines: readonly AuditLine[], fields: readonly string[]):
   if (newest === undefined) return null;
   const change = joined(changeOf(newest).change_said, 'bulk.changes');
   return say('plan.drift', { change, name: newest.who, changed_at: iso(newest.at) });
+}
+
+/**
+ * The sequence of the last line since which the field was as a file wants it: an apply that found it so, or the change
+ * that a file made. A step that an apply left unmade (refused, held, proposed, not reached) has no such line.
+ */
+function appliedAt({ merchant_id, applies, lines }: Since, field: string): number | null {
+  const found = applies.find(({ open }) => {
+    const fields = open.get(merchant_id) ?? [];
+    return !fields.includes(field) && !fields.includes(ALL_FIELDS);
+  });
+  const made = lines.find((line) => isOfFile(line) && isMadeBy(line, field));
+  const sequences = [found, made].flatMap((one) => one?.sequence ?? []);
+  return sequences.length === 0 ? null : Math.max(...sequences);
+}
+
+/** A move sets all its fields, also those that did not differ; a move of one kind leaves the merchant's stage alone. */
+function isMadeBy(line: AuditLine, field: string): boolean {
+  const { action, detail } = line;
+  if (action !== 'stage') return touches(line, field);
+  const { kind } = factsOf(detail.target);
+  if (typeof kind !== 'string') return fieldsOfMove(null).includes(field) || touches(line, field);
+  return [kind, 'units_in', 'units_out'].includes(field);
+}
+
+function touches({ detail }: AuditLine, field: string): boolean {
+  return Object.hasOwn(factsOf(detail.after), field) || isSecret(detail, field);
+}
+
+function isOfFile({ detail: { sha256 } }: AuditLine): boolean {
+  return typeof sha256 === 'string';
 }
 
 function factsOf(value: unknown): Record<string, unknown> {

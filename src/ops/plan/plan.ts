@@ -112,8 +112,8 @@ async function planMerchant(
     };
     return { ...planned, steps: [step] };
   }
-  const lines = await changedSince(ports, merchant_id, applies);
-  const { steps, notes } = await stepsOf(ask, before, wanted, change, lines);
+  const since = await changedSince(ports, merchant_id, applies);
+  const { steps, notes } = await stepsOf(ask, before, wanted, change, since);
   return {
     ...{ merchant_id, is_new, steps, revision: before.revision },
     ...{ name: before.settings.name ?? planned.name, left: leftOf(ports, before, wanted) },

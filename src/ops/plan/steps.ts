@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
 import { merchantUrl } from '../../proxy/notices/request.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
@@ -14,7 +14,7 @@ import { judgeFor, refuseUnlessAllowed } from '../moves/judged.ts';
 import { waitingFor } from '../moves/proposals.ts';
 import { FOLLOW, type MoveTarget, routingChange, routingOf, settingsAfter } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
-import { driftOf } from './drift.ts';
+import { driftOf, fieldsOfMove, type Since } from './drift.ts';
 import type { Wanted } from './file.ts';
 
 /**
@@ -51,13 +51,13 @@ export interface StepsAsk extends Pick<OpsParts, 'ports' | 'checkUrl'> {
   taken: ReadonlyMap<string, Spoken>;
 }
 
-/** @param change as the file names it, with the values of its references. @param lines as of `changedSince`. */
+/** @param change as the file names it, with the values of its references. @param since as of `changedSince`. */
 export async function stepsOf(
   ask: StepsAsk,
   before: Merchant,
   wanted: Wanted,
   change: SettingsChange,
-  lines: readonly AuditLine[],
+  since: Since,
 ): Promise<{ steps: Step[]; notes: Spoken[] }> {
   const { change: differing, notes } = differingOf(ask, before, change);
   const steps: Step[] = [];
@@ -66,13 +66,13 @@ export async function stepsOf(
     const { after, detail } = changedBy(ask.ports, before, differing);
     const why = await refusalOfSettings(ask, before.id, differing);
     const outcome = why.length > 0 ? 'refused' : 'make';
-    const drift = driftOf(lines, Object.keys(differing));
+    const drift = driftOf(since, Object.keys(differing));
     const changes = sentencesOf('merchant settings', detail);
     steps.push({ what: 'settings', kind: null, outcome, changes, why, drift, change: differing, target: null });
     state = { merchant: after, is_held: outcome !== 'make' };
   }
   for (const target of targetsOf(wanted, ask.override)) {
-    const move = await moveStep(ask, state, inPresentOrder(state.merchant, target), lines);
+    const move = await moveStep(ask, state, inPresentOrder(state.merchant, target), since);
     if (move === null) continue;
     steps.push(move.step);
     state = move.state;
@@ -185,10 +185,10 @@ async function moveStep(
   { ports, person, taken }: StepsAsk,
   { merchant, is_held }: State,
   target: MoveTarget,
-  lines: readonly AuditLine[],
+  since: Since,
 ): Promise<{ step: Step; state: State } | null> {
   const made = (outcome: Outcome, changes: Spoken[], why: Spoken[], after: Merchant) => {
-    const drift = driftOf(lines, [target.kind ?? 'share', 'stage', 'units_in', 'units_out']);
+    const drift = driftOf(since, fieldsOfMove(target.kind ?? null));
     const step: Step = { what: 'move', kind: target.kind ?? null, outcome, changes, why, drift, change: {}, target };
     return { step, state: { merchant: after, is_held: outcome !== 'make' } };
   };

@@ -132,6 +132,27 @@ it('shows drift: what was changed by hand since the last apply, apart from what 
   expect(other.merchants[1]?.steps.map(({ drift }) => drift)).toEqual([null]);
 });
 
+it('a drifted step that an apply leaves unmade stays drift, and what a file made is compared from that on', async () => {
+  await files.apply(NEW);
+  await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'tills report errors' });
+  // An apply that names the merchant can't make its move, and changes another one.
+  const text = NEW.replace('stage: shadow', 'stage: canary\n    share: 5').replace('voucher: drop', 'voucher: refuse');
+  expect(resultsIn(await files.apply(text))).toEqual([
+    'refused: legacy → canary at 5 %',
+    'made: voucher preference: drop → refuse',
+  ]);
+  const drifts = async (of: string) =>
+    (await files.plan(of)).merchants.map(({ steps }) => steps.map(({ drift }) => drift));
+  const back = expect.stringMatching(/^changed by ben at .* rolled back: shadow → legacy$/);
+  expect(await drifts(text)).toEqual([[back], []]);
+  expect(await drifts(NEW.replace('voucher: drop', 'voucher: refuse'))).toEqual([[back], []]);
+  // A setting that a file made beside a refused step has drifted when it is changed by hand later.
+  await files.apply(text.replace('Café Sur', 'Café Uno'));
+  await byHand(ARGENTINA, { name: 'Café Dos' });
+  const [[name, move] = []] = await drifts(text.replace('Café Sur', 'Café Uno'));
+  expect([name, move]).toEqual([expect.stringContaining('name: Café Uno → Café Dos'), back]);
+});
+
 it('deletes nothing that the file does not name: merchants and settings are listed, and stay', async () => {
   await byHand(MEXICO, { name: 'Tacos Norte', capture: true });
   await byHand(ARGENTINA, { tags: ['centro'], notice_secret: 'a-secret-of-the-shop' });
