@@ -1,6 +1,8 @@
 /** `puente fidelity`: the token from its file, and the probes on the account that it is of. */
 import { resolve } from 'node:path';
 import { readSecret } from '../config/config.ts';
+import { isLoopback } from '../config/contradictions.ts';
+import { baseUrl } from '../config/kinds.ts';
 import { PuenteError } from '../error.ts';
 import { profiles } from '../sandbox/assumptions.ts';
 import { type FidelityReport, runFidelity } from '../sandbox/fidelity/run.ts';
@@ -22,11 +24,13 @@ export async function checkFidelity(
   { against, tokenFile, profile: wanted, terminal, till, oldOrder, live }: FidelityOptions,
   tell: (news: string) => void,
 ): Promise<FidelityReport> {
-  const url = URL.parse(against);
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
+  const url = baseUrl().safeParse(against).data;
+  const { protocol, hostname } = new URL(url ?? 'http://0.0.0.0');
+  // The token of an account goes there.
+  if (url === undefined || (protocol === 'http:' && !isLoopback(hostname.replaceAll(/[[\]]/g, ''))))
     throw new PuenteError(
       'bad_request',
-      '--against: give the base URL of the API, such as https://api.mercadopago.com.',
+      '--against: give the base URL of the API, such as https://api.mercadopago.com, without credentials, query or fragment; http is for this machine only.',
     );
   const profile = profiles.find((one) => one === wanted);
   if (profile === undefined) throw new PuenteError('bad_request', `--profile: choose ${profiles.join(' or ')}.`);
@@ -36,5 +40,5 @@ export async function checkFidelity(
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new PuenteError('bad_request', `--token-file: ${tokenFile} must hold one access token and nothing else.`);
   const named = { terminal: terminal ?? null, till: till ?? null, old_order: oldOrder ?? null, live: live === true };
-  return runFidelity({ against, token, profile, ...named }, tell);
+  return runFidelity({ against: url, token, profile, ...named }, tell);
 }

@@ -113,6 +113,33 @@ it('leaves alone what nobody named: without a virtual terminal and a point of sa
   ]);
 });
 
+describe('an upstream that echoes what it was sent', () => {
+  const token = tokenOf(ARGENTINA);
+  const [piece] = token.split('-').toSorted((one, other) => other.length - one.length);
+  let server: Server;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const is_me = request.url === '/users/me';
+      const code = `bad ${request.headers.authorization} or ${piece}\u001b[2J\n${'x'.repeat(5_000)}`;
+      response.writeHead(is_me ? 200 : 400, { 'content-type': 'application/json' });
+      const me = { id: Number(ARGENTINA), site_id: 'MLA', tags: ['test_user'] };
+      response.end(JSON.stringify(is_me ? me : { errors: [{ code }], status: code }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => void server.close());
+
+  it('shows neither the token nor a piece of it, no control characters, and little', async () => {
+    const { port } = server.address() as AddressInfo; // it listens on TCP
+    const change = { against: `http://127.0.0.1:${port}`, terminal: 'PAX_A910__SMARTPOS0000000001', till: TILL };
+    const { lines } = await runFidelity(order(kits.field, change), () => undefined);
+    const shown = lines.flatMap((line) => [line.seen ?? '', line.why ?? '']);
+    expect(shown.join('')).toContain('bad Bearer [token]');
+    expect(shown.join('')).not.toContain(piece);
+    expect(shown.filter((text) => /\p{Cc}/u.test(text) || text.length > 401)).toEqual([]);
+  });
+});
+
 describe('an account that is not for tests', () => {
   let server: Server;
   let asked: string[] = [];
@@ -134,8 +161,10 @@ describe('an account that is not for tests', () => {
     await expect(live()).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('--live') });
     expect(asked).toEqual(['GET /users/me']);
     asked = [];
-    const report = await live({ live: true });
-    expect(asked.filter((line) => !line.startsWith('GET '))).toEqual([]);
+    const report = await live({ live: true, till: TILL });
+    // A till that was named gets orders of its own; what it has already is left alone.
+    expect(asked.filter((line) => !line.startsWith('GET '))).toEqual(['POST /v1/orders']);
+    expect(report.lines.find(({ name }) => name === 'legacy_qr_code_status')?.why).toContain('of somebody else');
     const reasons = new Set(report.lines.filter(({ result }) => result === 'not_run').map(({ why }) => why));
     expect([...reasons].join('\n')).toContain('it needs a person with a card at the terminal');
   });
@@ -185,8 +214,13 @@ describe('the command', () => {
     for (const { out, err } of [open, none, two]) expect(out + err).not.toContain(token);
   });
 
-  it('refuses a URL that is none', async () => {
-    const options = { against: 'api', tokenFile: file('seller.token', token), profile: 'field' };
+  it.each([
+    ['none', 'api'],
+    ['one in the clear to another machine', 'http://api.example'],
+    ['one with credentials', 'https://user:pass@api.example'],
+    ['one with a query', 'https://api.example/?to=other'],
+  ])('refuses as URL %s', async (_name, against) => {
+    const options = { against, tokenFile: file('seller.token', token), profile: 'field' };
     await expect(checkFidelity('/', options, () => undefined)).rejects.toMatchObject({ code: 'bad_request' });
   });
 });

@@ -30,6 +30,8 @@ export interface Ask {
 }
 
 export interface Account {
+  /** What upstream has written, fit to be printed: see `withoutToken`. */
+  printable(text: string, longest?: number): string;
   calls(): number;
   call(method: string, path: string, ask?: Ask): Promise<Reply>;
   /** `POST /v1/orders` with a new key, unless `ask` has one; an order that is made is ended at the end of the run. */
@@ -62,6 +64,26 @@ export function newKey(): string {
   return randomUUID();
 }
 
+/** A shorter piece of a token proves nothing to anybody. */
+const TOKEN_PIECE = 8;
+const LONGEST_SHOWN = 120;
+export const LONGEST_REASON = 400;
+
+/** One line without control characters, at most so long, in which any piece of the token of 8 characters or more is hidden. */
+export function withoutToken(text: string, token: string, longest = LONGEST_SHOWN): string {
+  const line = text.slice(0, longest + token.length).replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
+  const [lower, secret] = [line.toLowerCase(), token.toLowerCase()];
+  let shown = '';
+  for (let from = 0; from < line.length; ) {
+    let size = 0;
+    while (from + size < line.length && secret.includes(lower.slice(from, from + size + 1))) size++;
+    const is_secret = size >= Math.min(TOKEN_PIECE, token.length);
+    shown += is_secret ? '[token]' : line.charAt(from);
+    from += is_secret ? size : 1;
+  }
+  return shown.length > longest ? `${shown.slice(0, longest)}…` : shown;
+}
+
 /** @param base_url without a trailing slash. @throws PuenteError refused beyond the bounds, unreachable without an answer. */
 export function openAccount(base_url: string, token: string, now: () => number): Account {
   const agent = new Agent({ connect: { timeout: CALL_MS } });
@@ -91,15 +113,16 @@ export function openAccount(base_url: string, token: string, now: () => number):
       const read = bodyOf(await answer.body.text());
       return { status: answer.statusCode, code: codeOf(read), body: read };
     } catch (error) {
-      // Its message may have the address, and has no header.
       const why = error instanceof Error ? error.message : String(error);
-      throw new PuenteError('unreachable', `${method} ${path} had no answer: ${why}.`, { cause: error });
+      const told = withoutToken(`${method} ${path} had no answer: ${why}.`, token, LONGEST_REASON);
+      throw new PuenteError('unreachable', told, { cause: error });
     }
   };
   const read: Account['read'] = (id) => call('GET', `/v1/orders/${id}`);
   const cancel: Account['cancel'] = (id, ask = {}) =>
     call('POST', `/v1/orders/${id}/cancel`, { key: newKey(), ...ask });
   return {
+    printable: (text, longest) => withoutToken(text, token, longest),
     calls: () => count,
     call,
     async create(body, ask = {}) {
@@ -121,7 +144,7 @@ export function openAccount(base_url: string, token: string, now: () => number):
     async endAll() {
       const left: string[] = [];
       for (const id of made) if (!(await ended({ call, read, cancel }, id).catch(() => false))) left.push(id);
-      return left;
+      return left.map((id) => withoutToken(id, token));
     },
     close: () => agent.destroy(),
   };

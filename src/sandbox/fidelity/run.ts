@@ -4,7 +4,7 @@ import { type SiteId, siteIds, sites } from '../../contract/sites.ts';
 import { userMe } from '../../contract/upstream.ts';
 import { PuenteError } from '../../error.ts';
 import { listAssumptions, type Profile, profileSettings, settingsSchema } from '../assumptions.ts';
-import { type Account, at, openAccount, textAt } from './account.ts';
+import { type Account, at, LONGEST_REASON, openAccount, textAt } from './account.ts';
 import { facts, notProbed } from './expected.ts';
 import { chapters, NotRun, type Stand } from './probes.ts';
 
@@ -70,7 +70,7 @@ export async function runFidelity(
       for (const chapter of chapters) {
         tell(`${chapter.name}, ${account.calls()} calls made`);
         const why = chapter.lacks(stand) ?? (await chapter.run(stand).then(() => UNSEEN, reasonOf));
-        for (const name of chapter.shows) if (!seen.has(name) && !skipped.has(name)) skipped.set(name, why);
+        for (const name of chapter.shows) if (!seen.has(name) && !skipped.has(name)) stand.skip(name, why);
       }
     } finally {
       tell('ending what was made');
@@ -124,8 +124,8 @@ async function standOf(
     ...{ account, merchant_id: user.id, site: sites[site_id], till, is_test, old_order },
     terminal: terminal ?? (is_test ? await virtualTerminal(account) : null),
     reference: () => `fidelity${tag}${++count}`,
-    seen: (name, value) => void seen.set(name, String(value)),
-    skip: (name, why) => void skipped.set(name, why),
+    seen: (name, value) => void seen.set(name, account.printable(String(value))),
+    skip: (name, why) => void skipped.set(name, account.printable(why, LONGEST_REASON)),
   };
 }
 
