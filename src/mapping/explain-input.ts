@@ -17,7 +17,7 @@ const LEAST_ERROR = 400;
 const STATUS_LINE = /^HTTP\/[\d.]+ (\d{3})\b/;
 
 /**
- * @param kind null: told by the form. HTTP text says it in its first line; JSON with a method is a request, with an
+ * @param kind null: its form says it. HTTP text says it in its first line; JSON with a method is a request, with an
  * error's fields an error, with an action an event; any other is an answer.
  * @throws PuenteError bad_request, with the expected form, for a text that is none, or not of this kind.
  */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Failure } from './check-rows.ts';
 import { whatFits } from './near.ts';
+import { isKept, outcomeOf, whatIsKept } from './own-kept.ts';
 import { why, writtenRow } from './row.ts';
 import {
   type Documents,
@@ -158,10 +159,64 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
   own.rows.forEach((row, index) => {
     const number = `${laying.layer}.${index + 1}`;
     if ('remove' in row) rows = without(table, rows, row, number, laying);
-    else if (!before.some((one) => isSame(one, row))) rows = withRow(table, rows, { ...row, number }, laying);
+    else if (!before.some((one) => isSame(one, row))) {
+      keepsSale(table, before, { ...row, number }, laying);
+      rows = withRow(table, rows, { ...row, number }, laying);
+    }
   });
   const unknown = own.unknown ?? table.unknown;
   return { ...table, rows, ...(unknown === undefined ? {} : { unknown }) };
+}
+
+/** What moves, names or settles a sale is passed on as shipped; other words beside it, its reason and advice, may differ. */
+function keepsSale(table: WrittenTable, before: readonly FieldRow[], row: FieldRow, laying: Laying): void {
+  const sites = row.sites ?? laying.sites;
+  const near = before.filter((one) => isKept(one) && (isReplacedBy(one, row) || overlap(one.to, row.to)));
+  const hit = near.filter((one) => left(one, row.sites, laying).gone.length > 0);
+  const other = hit.find((one) => {
+    const has = one.sites ?? laying.sites;
+    return !isSameInSubstance(one, row) || !sites.every((site) => has.includes(site));
+  });
+  const [shipped] = other === undefined && hit.length === 0 ? near : [other];
+  if (shipped !== undefined) refuseChange(table, shipped, row.number, row.to === undefined ? 'drop' : 'to', laying);
+  else if (hit.length === 0 && row.to !== undefined && isKept(row)) {
+    const message = `to: ${row.to} is ${whatIsKept(row)}, and no row of the shipped ${table.table} writes it from this source, so no row of your own may; leave the row out`;
+    laying.failures.push({ file: laying.file, row: row.number ?? null, key: 'to', message });
+  }
+}
+
+function refuseChange(
+  { table }: WrittenTable,
+  shipped: FieldRow,
+  row: string | undefined,
+  key: 'to' | 'drop' | 'remove',
+  laying: Laying,
+): void {
+  const { to = takenBy(shipped) } = shipped;
+  const message = `${key}: row ${shipped.number} of ${table} has ${to}, which is ${whatIsKept(shipped)}: it may be neither replaced nor removed, or a sale would be another than the till's; leave this row out, or keep source and converter as they are`;
+  laying.failures.push({ file: laying.file, row: row ?? null, key, message });
+}
+
+/** One path is the other, or a part of it: a value for the whole replaces the part. */
+function overlap(one: string | undefined, other: string | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  return long.startsWith(short) && /^(?:$|[.[])/.test(long.slice(short.length));
+}
+
+/** Of a list the elements' kept rows; its other rows may differ. */
+function isSameInSubstance(one: FieldRow, other: FieldRow): boolean {
+  const substance = ({ why: _why, advice: _advice, sites: _sites, number: _number, rows: _rows, ...rest }: FieldRow) =>
+    rest;
+  if (!isDeepStrictEqual(substance(one), substance(other))) return false;
+  const [inner, theirs] = [one.rows ?? [], other.rows ?? []];
+  const has = (rows: readonly FieldRow[], row: FieldRow): boolean => rows.some((each) => isSameInSubstance(each, row));
+  return [
+    inner.every((row) => !isKept(row) || has(theirs, row)),
+    theirs.every(
+      (row) => !(isKept(row) || inner.some((each) => isKept(each) && overlap(each.to, row.to))) || has(inner, row),
+    ),
+  ].every(Boolean);
 }
 
 function withRow(table: Filed<WrittenTable>, rows: FieldRow[], row: FieldRow, laying: Laying): FieldRow[] {
@@ -182,6 +237,8 @@ function without(
   laying: Laying,
 ): FieldRow[] {
   const replaces: string[] = [];
+  const guarded = rows.find((one) => one.to === row.remove && isKept(one));
+  if (guarded !== undefined) refuseChange(table, guarded, number, 'remove', laying);
   const kept = rows.flatMap((one) => (one.to === row.remove ? narrowed(table, one, row, laying, replaces) : [one]));
   if (replaces.length === 0) {
     const targets = [...new Set(rows.flatMap(({ to }) => to ?? []))];
@@ -240,7 +297,10 @@ function layStates(table: Filed<WrittenStates>, { written }: OwnFile, laying: La
     const same = rows.findIndex((one) => one.status === row.status && one.detail === row.detail);
     const first = rows.findIndex((one) => one.status === row.status);
     const shipped = rows[same] ?? rows.findLast((one) => one.status === row.status);
-    if (shipped !== undefined) keepsProtocol(table, shipped, row, number, laying);
+    if (shipped !== undefined) {
+      keepsProtocol(table, shipped, row, number, laying);
+      keepsOutcome(table, shipped, row, number, laying);
+    }
     const replaces = same === -1 ? [] : [`${table.table}#${rows[same]?.number}`];
     const at = same !== -1 ? same : first === -1 ? rows.length : first;
     rows = rows.toSpliced(at, same === -1 ? 0 : 1, { ...row, number });
@@ -265,6 +325,27 @@ function keepsProtocol(table: WrittenStates, shipped: StateRow, row: StateRow, n
     const message = `${key}: row ${shipped.number} of ${table.table} has ${shipped[key] ?? 'none'}, and so must this row: it says what the order may still become, not what is shown`;
     laying.failures.push({ file: laying.file, row: number, key, message });
   }
+}
+
+/** A till that sees a paid sale as open sells again, and one that sees an open sale as paid gives the goods away. */
+function keepsOutcome(table: WrittenStates, shipped: StateRow, row: StateRow, number: string, laying: Laying): void {
+  const fail = (key: 'shows' | 'notices', message: string): void =>
+    void laying.failures.push({ file: laying.file, row: number, key, message: `${key}: ${message}` });
+  for (const policy of ['error', 'finished'] as const) {
+    const [before, after] = [shownBy(shipped, policy), shownBy(row, policy)];
+    if (outcomeOf(before) === outcomeOf(after)) continue;
+    const message = `row ${shipped.number} of ${table.table} shows ${before}, which tills take for ${outcomeOf(before)}; ${after} is ${outcomeOf(after)}, so they would act on what is not so`;
+    fail('shows', message);
+    break;
+  }
+  const gone = shipped.notices.filter((topic) => !row.notices.includes(topic));
+  if (gone.length === 0) return;
+  const message = `row ${shipped.number} of ${table.table} announces ${gone.join(', ')}, and so must this row: shops wait for it; notices can only be added`;
+  fail('notices', message);
+}
+
+function shownBy({ shows }: StateRow, policy: 'error' | 'finished'): string {
+  return typeof shows === 'string' ? shows : shows[policy];
 }
 
 // Rows of errors: one's own rows of a call, status and code replace all shipped ones of the same three.

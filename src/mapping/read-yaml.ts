@@ -8,8 +8,11 @@ import { whatFits } from './near.ts';
 export function readYaml(file: string, text: string, failures: Failure[]): { content: unknown } | null {
   try {
     return { content: parse(text) };
-  } catch {
-    failures.push(...syntaxErrors(text).map((one) => ({ file, row: null, ...one })));
+  } catch (error) {
+    const found = syntaxErrors(text);
+    // What is wrong with aliases shows only when the content is made: one without an anchor, or too many.
+    if (found.length === 0) found.push({ message: `can't be read: ${(error as Error).message}`, line: 1, column: 1 }); // yaml throws Errors
+    failures.push(...found.map((one) => ({ file, row: null, ...one })));
     return null;
   }
 }

@@ -176,6 +176,165 @@ any:
   });
 });
 
+describe('what no row may change', () => {
+  const rows = (text: string): string => `rows:\n${text.replaceAll('WHY', WHY)}\n`;
+  it.each<[string, string, string, string]>([
+    [
+      'an amount by a constant, with its source dropped',
+      CREATE,
+      '  - { const: "1.00", to: "body.transactions.payments[0].amount", WHY }\n  - { drop: body.amount, policy: silent, WHY }',
+      ':2:22 row own.1: to: row 8 of point.create.request has body.transactions.payments[0].amount, which is an amount: it may be neither replaced nor removed',
+    ],
+    [
+      'an amount by dropping its source',
+      CREATE,
+      '  - { drop: body.amount, policy: silent, WHY }',
+      ':2:7 row own.1: drop: row 8 of',
+    ],
+    [
+      'an amount by its converter',
+      CREATE,
+      '  - { copy: body.amount, to: "body.transactions.payments[0].amount", WHY }',
+      'row 8',
+    ],
+    [
+      'all of a part with an amount',
+      CREATE,
+      '  - { const: {}, to: body.transactions, sites: [MLC], WHY }',
+      'an amount',
+    ],
+    ['the amount of an answer', 'point/get.answer.yaml', '  - { const: 1, to: body.amount, WHY }', 'an amount'],
+    [
+      'the amount of a notice',
+      'point/notice.yaml',
+      '  - { remove: body.amount, WHY }',
+      'row own.1: remove: row 3 of point.notice',
+    ],
+    [
+      'the amount of a refund',
+      'payments/refund.request.yaml',
+      '  - { const: "1.00", to: "body.transactions[0].amount", WHY }',
+      'an amount',
+    ],
+    [
+      'an amount that no row writes',
+      'payments/get.answer.yaml',
+      '  - { const: 1, to: body.transaction_amount, WHY }',
+      'an amount',
+    ],
+    [
+      'items of a list',
+      'qr/create.request.yaml',
+      '  - { each: body.items, to: body.items, with: ten_items, weight: money, WHY, rows: [{ const: "1.00", to: unit_price, WHY }] }',
+      'row 12 of qr.create.request',
+    ],
+    [
+      'installments at a site where legacy took none',
+      CREATE,
+      '  - { copy: body.payment.installments, reads: body.payment.type, to: body.config.payment_method.default_installments, with: with_credit_card, sites: [MLC], weight: money, WHY }',
+      'an amount',
+    ],
+    ['the reference', CREATE, '  - { const: one, to: body.external_reference, WHY }', "the sale's identity"],
+    [
+      'the terminal',
+      CREATE,
+      '  - { const: X__Y, to: body.config.point.terminal_id, WHY }',
+      "the sale's seller or unit",
+    ],
+    [
+      'the pos',
+      'qr/create.request.yaml',
+      '  - { remove: body.config.qr.external_pos_id, WHY }',
+      "the sale's seller or unit",
+    ],
+    [
+      'the order of a call',
+      'point/cancel.request.yaml',
+      '  - { copy: path.intent_id, to: path.order_id, WHY }',
+      "the sale's identity",
+    ],
+    [
+      'the intent of an answer',
+      'point/create.answer.yaml',
+      '  - { copy: id, to: body.id, WHY }',
+      "the sale's identity",
+    ],
+    [
+      'the transaction of a refund',
+      'payments/refund.request.yaml',
+      '  - { const: P, to: "body.transactions[0].id", WHY }',
+      "the sale's identity",
+    ],
+    [
+      'the code that the buyer scans',
+      'qr/code.answer.yaml',
+      '  - { const: 000201, to: body.qr_data, WHY }',
+      "the sale's identity",
+    ],
+    [
+      'the state of an answer',
+      'point/get.answer.yaml',
+      '  - { const: FINISHED, to: body.state, WHY }',
+      'what became of the sale',
+    ],
+    [
+      'a PUT that refunds nothing',
+      'payments/collection.request.yaml',
+      '  - { drop: body.status, policy: silent, WHY }',
+      'what became of the sale',
+    ],
+  ])('%s', (_what, file, text, says) => {
+    const told = refusalOf({ [file]: rows(text) });
+    expect(told).toContain(says);
+    expect(told).toContain(`FOLDER/${file}:`);
+    expect(refusalOf({ [`merchants/${MERCHANT}/${file}`]: rows(text) })).toContain(says.replace('own.1', 'merchant.1'));
+  });
+
+  it('but its reason and advice may', () => {
+    const text = `  - { copy: body.amount, to: "body.transactions.payments[0].amount", with: amount_text, weight: money, WHY }`;
+    expect(refusalOf({ [CREATE]: rows(text) })).toBe('the tables hold');
+  });
+
+  const processed = 'status: processed, rank: 9, final: true';
+  it.each<[string, string, string]>([
+    [
+      'a paid sale as canceled',
+      `{ ${processed}, shows: CANCELED, notices: [point, payment], WHY }`,
+      'shows FINISHED, which tills take for paid; CANCELED is over without a payment',
+    ],
+    ['a paid sale as open', `{ ${processed}, shows: OPEN, notices: [point, payment], WHY }`, 'OPEN is open'],
+    [
+      'a paid sale with one detail',
+      `{ ${processed}, detail: accredited, shows: ERROR, notices: [point, payment], WHY }`,
+      'ERROR is over',
+    ],
+    [
+      'a paid sale without its notices',
+      `{ ${processed}, shows: FINISHED, notices: [point], WHY }`,
+      'row 7 of point.states announces payment, and so must this row',
+    ],
+    [
+      'a refused payment as paid',
+      '{ status: failed, rank: 8, final: true, shows: FINISHED, notices: [point, payment], WHY }',
+      'shows ERROR, which tills take for over without a payment; FINISHED is paid',
+    ],
+    [
+      'an open sale as canceled',
+      '{ status: at_terminal, rank: 2, final: false, shows: CANCELED, notices: [], WHY }',
+      'CANCELED is over without a payment',
+    ],
+  ])('%s', (_what, row, says) => {
+    expect(refusalOf({ 'point/states.yaml': rows(`  - ${row}`) })).toContain(says);
+  });
+
+  it('a refunded QR sale as paid', () => {
+    const row = '  - { status: refunded, rank: 11, final: true, shows: paid, notices: [payment], WHY }';
+    expect(refusalOf({ 'qr/states.yaml': rows(row) })).toContain(
+      'shows reverted, which tills take for refunded; paid is paid',
+    );
+  });
+});
+
 describe('the revision', () => {
   it('follows the files, not the place of the folder; no folder has the shipped one', () => {
     const [one, other] = [loaded({ [CREATE]: DESCRIPTION }), loaded({ [CREATE]: DESCRIPTION })];
@@ -238,6 +397,10 @@ describe('a mistake', () => {
     expect(DESCRIPTION).toContain(before);
     return lines.join('\n').replace(before, after);
   };
+  function bomb(): string {
+    const lists = Array.from({ length: 9 }, (_, depth) => `a${depth + 1}: &a${depth + 1} [${`*a${depth},`.repeat(9)}]`);
+    return `a0: &a0 [x]\n${lists.join('\n')}\n`;
+  }
   it.each<[string, string, string]>([
     ['in the syntax', changed('sites: [MLA]', 'sites: [MLA'), ':7:5: is not YAML'],
     [
@@ -245,6 +408,8 @@ describe('a mistake', () => {
       changed('sites: [MLA]', 'sites: [MLA]\n    to: body.description'),
       ':7:5: the key to is given twice in one place',
     ],
+    ['of an alias', changed('sites: [MLA]', 'sites: *sites'), ":1:1: can't be read: Unresolved alias"],
+    ['of too many aliases', bomb(), ":1:1: can't be read: Excessive alias count"],
     ['of a verb', changed('copy:', 'coppy:'), ':3:5 row 1: Unrecognized key: "coppy"; did you mean copy?'],
     [
       'of two verbs',
@@ -263,8 +428,8 @@ describe('a mistake', () => {
     ],
     [
       'of a target',
-      changed('to: body.description', 'to: body.config.terminal_id'),
-      ':4:5 row own.1: the target createOrderCall has no body.config.terminal_id; did you mean body.config.point.terminal_id?',
+      changed('to: body.description', 'to: body.config.print_on_terminal'),
+      ':4:5 row own.1: the target createOrderCall has no body.config.print_on_terminal; did you mean body.config.point.print_on_terminal?',
     ],
     ['of a site', changed('[MLA]', '[MLX]'), ':6:5 row own.1: sites.yaml has no site MLX; did you mean'],
     [
