@@ -14,6 +14,7 @@ import type { EvidenceReader, Ports } from '../ports.ts';
 import {
   type AcknowledgedSale,
   acknowledgedFrom,
+  coversLoss,
   hasItsOrder,
   type StandingMismatches,
   standingMismatches,
@@ -169,9 +170,12 @@ async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standi
   const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id).slice(0, MOST_LINES);
   for (const one of own) if (!hasItsOrder(one, await store.links.link(one.subject))) found.push(one);
   const lost = await store.history.listLinks({ merchant_id, state: 'lost', now: clock.now() }, null, MOST_LINES);
-  const named = new Set(found.map(({ subject }) => subject));
+  // An acknowledged difference of another kind says nothing of the loss.
+  const named = new Set(
+    found.filter((one) => one.kind === 'missing' || !one.is_acknowledged).map(({ subject }) => subject),
+  );
   for (const { legacy_id: subject } of lost.rows.filter((one) => !named.has(one.legacy_id)))
-    found.push({ kind: 'missing', subject, is_acknowledged: standing.acknowledged.has(subject) });
+    found.push({ kind: 'missing', subject, is_acknowledged: coversLoss(standing.acknowledged.get(subject) ?? null) });
   const open = found.filter((one) => !one.is_acknowledged);
   const open_sales = new Set(open.map(({ subject }) => subject));
   const acknowledged = new Map<string, AcknowledgedSale>();

@@ -42,7 +42,7 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
 async function isNews(ports: Ports, kind: MismatchKind, subject: string, reason: string): Promise<boolean> {
   const standing = await standingOf(ports, kind, subject);
   if (standing === null) return true;
-  return standing.last.reason !== reason && isCovered(standing, await acknowledgementOf(ports, subject));
+  return !standing.sentences.has(reason) && isCovered(kind, standing, await acknowledgementOf(ports, subject));
 }
 
 /** The sentences of the payments API, which no comparison with an order can take back. */
@@ -77,21 +77,24 @@ export function hasItsOrder({ kind, order_id }: { kind: MismatchKind; order_id: 
 }
 
 // A disagreement that stands: the newest line of a kind and sale, if nothing has repaired it. Upstream may be seen to
-// repeat it, for instance after a restart: it began with the oldest of its equal lines.
+// repeat it, for instance after a restart, and two of one kind may take turns: it began when its newest sentence was new.
 
 interface Standing {
   last: AuditLine;
-  /** Sequence of the oldest line with the same sentence, and no other line of the kind in between. */
+  /** What was said since both last agreed. */
+  sentences: ReadonlySet<string>;
+  /** Sequence of the line since which nothing new was said. */
   began: number;
 }
 
 /** @param lines of one kind and sale, newest first. @returns null when nothing stands. */
 function standingIn(lines: readonly AuditLine[]): Standing | null {
-  const [last] = lines;
-  if (last === undefined || isRepaired(last)) return null;
-  const other = lines.findIndex((line) => isRepaired(line) || line.reason !== last.reason);
-  const same = other === -1 ? lines : lines.slice(0, other);
-  return { last, began: same.at(-1)?.sequence ?? last.sequence };
+  const repair = lines.findIndex(isRepaired);
+  const since = repair === -1 ? lines : lines.slice(0, repair);
+  const [last] = since;
+  if (last === undefined) return null;
+  const first = new Map(since.map(({ reason, sequence }) => [reason, sequence])); // the oldest of each sentence stays
+  return { last, sentences: new Set(first.keys()), began: Math.max(...first.values()) };
 }
 
 /** @param before a sequence: lines from it on are not looked at. */
@@ -104,8 +107,18 @@ async function standingOf(
   return standingIn(await store.audit.auditsOf({ subject, action: `mismatch ${kind}`, before }, MOST_OF_SALE));
 }
 
-function isCovered({ began }: Standing, acknowledgement: AuditLine | null): boolean {
-  return acknowledgement !== null && acknowledgement.sequence > began;
+/** Of the kinds that its person saw, and of nothing that was said since. */
+function isCovered(kind: MismatchKind, { began }: Standing, acknowledgement: AuditLine | null): boolean {
+  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind) && acknowledgement.sequence > began;
+}
+
+function kindsOf({ detail: { kinds } }: Pick<AuditLine, 'detail'>): MismatchKind[] {
+  return mismatchKinds.filter((kind) => Array.isArray(kinds) && kinds.includes(kind));
+}
+
+/** Whether an acknowledgement is about a lost sale that no line names. */
+export function coversLoss(acknowledgement: Pick<AuditLine, 'detail'> | null): boolean {
+  return acknowledgement !== null && kindsOf(acknowledgement).includes('missing');
 }
 
 /** A mismatch that nothing has repaired, whatever its age. */
@@ -143,7 +156,7 @@ export async function standingMismatches(ports: Ports): Promise<StandingMismatch
       const standing = standingIn(lines);
       if (standing === null) continue;
       const { merchant, order_id = null } = standing.last.detail;
-      const is_acknowledged = isCovered(standing, acknowledged.get(subject) ?? null);
+      const is_acknowledged = isCovered(kind, standing, acknowledged.get(subject) ?? null);
       mismatches.push({ kind, subject, merchant_id: String(merchant), order_id, is_acknowledged });
     }
   }
@@ -181,7 +194,7 @@ export type AcknowledgedSale = z.infer<typeof acknowledgedView>;
 
 /**
  * @param subject the legacy id of a sale, or the order that a finding names.
- * @throws PuenteError not_found; refused: it agrees with upstream, is still being resolved, or is acknowledged already.
+ * @throws PuenteError not_found; refused: it agrees with upstream, may still be lost, or is acknowledged already.
  */
 export async function acknowledgeSale(
   ports: Ports,
@@ -195,10 +208,12 @@ export async function acknowledgeSale(
     const link = await store.links.link(subject);
     if (link?.state === 'SENDING' || link?.state === 'IN_DOUBT')
       throw new PuenteError('refused', say('refusal.acknowledge_in_doubt', { id: subject }));
+    if (link?.state === 'LIVE')
+      throw new PuenteError('refused', say('refusal.acknowledge_live', { id: subject.slice(0, 60) }));
     const earlier = await acknowledgementOf(ports, subject);
-    const { open, stands, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
+    const { open, kinds, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
     if (open.length === 0) {
-      if (stands && earlier !== null)
+      if (kinds.length > 0 && earlier !== null)
         throw new PuenteError(
           'refused',
           say('refusal.acknowledged', { id: subject, who: earlier.who, made_at: iso(earlier.at) }),
@@ -210,17 +225,18 @@ export async function acknowledgeSale(
     const merchant = link?.merchant_id ?? merchant_id ?? '';
     const { currency, exponent } = ports.tables.site((await store.merchants.merchant(merchant))?.site ?? null);
     const amount = link === null ? null : decimalOfMinor(BigInt(link.amount_minor), exponent);
-    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds: open, currency, amount };
+    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, currency, amount };
     const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
     await store.audit.appendAudit(line);
     return acknowledgedFrom(line);
   });
 }
 
-/** What stands against a sale, and is not acknowledged. */
+/** What stands against a sale: `kinds` all of it, `open` what is not acknowledged. */
 async function openOf(ports: Ports, subject: string, link: Link | null, earlier: AuditLine | null) {
   const open: MismatchKind[] = [];
-  let [stands, merchant_id, order_id] = [false, null as string | null, null as string | null];
+  const kinds: MismatchKind[] = [];
+  let [merchant_id, order_id] = [null as string | null, null as string | null];
   for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const standing = await standingOf(ports, kind, subject);
     if (standing === null) continue;
@@ -228,15 +244,15 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     merchant_id = String(merchant);
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
-    stands = true;
-    if (!isCovered(standing, earlier)) open.push(kind);
+    kinds.push(kind);
+    if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
   // A lost sale disagrees without a line that says so.
-  if (link?.state === 'LOST' && !stands) {
-    stands = true;
-    if (earlier === null) open.push('missing');
+  if (link?.state === 'LOST' && !kinds.includes('missing')) {
+    kinds.push('missing');
+    if (!coversLoss(earlier)) open.push('missing');
   }
-  return { open, stands, merchant_id, order_id };
+  return { open, kinds, merchant_id, order_id };
 }
 
 /** The newest acknowledgement of a sale. */
@@ -245,17 +261,26 @@ async function acknowledgementOf({ store }: Ports, subject: string): Promise<Aud
 }
 
 /**
- * The acknowledgement of a disagreement that was found; null where there is none, or it is about an earlier one.
- * @param found `sequence`: of its newest line; null for a lost sale that no line names.
+ * What became of a disagreement that was found: `repaired` once both were seen to agree, else its acknowledgement; null
+ * while it is open.
+ * @param found `sequence`: of its newest line in a period.
  */
-export async function acknowledgementFor(
+export async function fateOf(
   ports: Ports,
-  { kind, subject, sequence }: { kind: MismatchKind; subject: string; sequence: number | null },
-): Promise<AcknowledgedSale | null> {
+  { kind, subject, sequence }: { kind: MismatchKind; subject: string; sequence: number },
+): Promise<AcknowledgedSale | 'repaired' | null> {
+  const lines = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, MOST_OF_SALE);
+  const nth = lines.findIndex((line) => line.sequence <= sequence);
+  if (lines.slice(0, nth === -1 ? lines.length : nth + 1).some(isRepaired)) return 'repaired';
   const line = await acknowledgementOf(ports, subject);
-  if (line === null) return null;
-  const standing = sequence === null ? null : await standingOf(ports, kind, subject, sequence + 1);
-  return standing === null || isCovered(standing, line) ? acknowledgedFrom(line) : null;
+  const standing = nth === -1 ? null : standingIn(lines.slice(nth));
+  return line !== null && standing !== null && isCovered(kind, standing, line) ? acknowledgedFrom(line) : null;
+}
+
+/** The acknowledgement of a lost sale that no line names; null while it is open. */
+export async function acknowledgedLoss(ports: Ports, subject: string): Promise<AcknowledgedSale | null> {
+  const line = await acknowledgementOf(ports, subject);
+  return line !== null && coversLoss(line) ? acknowledgedFrom(line) : null;
 }
 
 /** @param line of an acknowledgement. */
@@ -268,7 +293,7 @@ export function acknowledgedFrom({
 }: Omit<AuditEntry, 'action'>): AcknowledgedSale {
   const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   const { merchant, order_id, currency, amount } = detail;
-  const kinds = mismatchKinds.filter((kind) => Array.isArray(detail.kinds) && detail.kinds.includes(kind));
+  const kinds = kindsOf({ detail });
   const sum = textIn(amount) === null ? null : `${textIn(amount)} ${textIn(currency) ?? ''}`;
   const { text: what, said: what_said } = say('acknowledged', { id, sum, who, made_at: iso(at), reason });
   return {

@@ -9,7 +9,7 @@ import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
-import { type AcknowledgedSale, acknowledgementFor, hasItsOrder } from '../reconcile/mismatches.ts';
+import { type AcknowledgedSale, acknowledgedLoss, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import type { FoundMismatch, Move } from './decisions.ts';
@@ -236,23 +236,25 @@ export async function unmatchedOf(
     if (index % PAGE === PAGE - 1) await nextTick();
     const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
     const link = await store.links.link(subject);
-    const is_repaired = one.is_repaired || hasItsOrder(one, link);
-    const acknowledged = is_repaired ? null : await acknowledgementFor(ports, one);
+    const fate = one.is_repaired || hasItsOrder(one, link) ? 'repaired' : await fateOf(ports, one);
+    const acknowledged = fate === 'repaired' ? null : fate;
     const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
     lines.push({
       known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
-      state: is_repaired ? 'repaired' : acknowledged === null ? 'open' : 'acknowledged',
+      state: fate === 'repaired' ? fate : fate === null ? 'open' : 'acknowledged',
       ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
       ...amountOf(link?.amount_minor ?? null, exponent),
       ...{ what: reason, said, ...namesOf(acknowledged) },
     });
   }
-  for (const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } of unconfirmed) {
+  for (const [index, one] of unconfirmed.entries()) {
+    if (index % PAGE === PAGE - 1) await nextTick();
+    const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } = one;
     if (last.has(`missing ${id}`)) continue;
     const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
     const { text: what, said } = say(`unmatched.${kind}`, {});
     const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
-    const acknowledged = await acknowledgementFor(ports, { kind: 'missing', subject: id, sequence: null });
+    const acknowledged = await acknowledgedLoss(ports, id);
     const state = acknowledged === null ? 'open' : 'acknowledged';
     lines.push({ known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(acknowledged) });
   }

@@ -1,10 +1,13 @@
 /** A sale that nobody can repair is acknowledged by a person: it blocks nothing, is named, and opens again when something else differs. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { say } from '../../../src/locales/message.ts';
+import { encoded, say } from '../../../src/locales/message.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { acknowledgeSale, noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { MoneyLine } from '../../../src/ops/report/report.ts';
+import { unmatchedOf } from '../../../src/ops/report/sales.ts';
+import type { AuditLine } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Mismatch, MismatchKind } from '../../../src/proxy/sales/orphans.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
@@ -15,9 +18,11 @@ const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody 
 let harness: Harness;
 let ports: Ports;
 let sale: Link;
+let now: number;
 beforeEach(async () => {
   harness = await openHarness();
-  const clock = { now: () => NOON, sleep: async () => undefined };
+  now = NOON;
+  const clock = { now: () => now, sleep: async () => undefined };
   ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
   await setMerchant(harness.store, MERCHANT, {});
   sale = await finished(harness.store);
@@ -32,6 +37,18 @@ const differs = (order_minor: number, kind: MismatchKind = 'amount'): Mismatch =
   ...{ what: say('mismatch.amount', { link_minor: 1500, order_minor }), repair: 'none' },
 });
 const linesOf = (kind: MismatchKind) => harness.store.audit.auditsOf({ action: `mismatch ${kind}` }, 99);
+
+/** A line of the money that upstream never showed. */
+const lostLine = (id: string): MoneyLine => ({
+  ...{ at: new Date(NOON).toISOString(), merchant_id: MERCHANT, what: 'sale', lane: 'orders', family: 'point' },
+  ...{ currency: 'ARS', outcome: 'lost', unit: sale.unit, id, order_id: null, approvals: null },
+  ...{ amount_minor: '1500', amount: '15.00' },
+});
+/** What a process that has just started writes again: what it remembered is gone. */
+async function repeat(lines: readonly AuditLine[], kind: MismatchKind): Promise<void> {
+  for (const { sequence: _sequence, hash: _hash, ...again } of lines.toReversed())
+    await harness.store.audit.appendAudit({ ...again, action: `mismatch ${kind}` });
+}
 
 /** Kinds that hold the verdict back, and who acknowledged what. */
 async function judged() {
@@ -55,7 +72,24 @@ it('is refused for what is not known, agrees, or is still being resolved', async
       message: /is in doubt, and Puente still searches/,
     });
   }
+  sale = await harness.store.links.saveLink(sale, { state: 'LIVE' });
+  await noteMismatch(ports, differs(1501));
+  await expect(acknowledge()).rejects.toMatchObject({
+    code: 'refused',
+    message: /is open at upstream, and may still be/,
+  });
   expect(await harness.store.audit.auditsOf({ action: 'sale acknowledged' }, 9)).toEqual([]);
+});
+
+it('says nothing of a loss that came after it', async () => {
+  await noteMismatch(ports, differs(1501));
+  await acknowledge();
+  await harness.store.links.saveLink(sale, { state: 'LOST' });
+  expect(await judged()).toEqual(OPEN('missing'));
+  const found = await unmatchedOf(ports, [], [lostLine(sale.legacy_id)]);
+  expect(found.lines).toMatchObject([{ id: sale.legacy_id, state: 'open', acknowledged_by: null }]);
+  expect(await acknowledge(sale.legacy_id, 'ben')).toMatchObject({ kinds: ['missing', 'amount'] });
+  expect(await judged()).toEqual(named('ben'));
 });
 
 it('names a lost sale in the verdict and the report, with amount, name, time and reason', async () => {
@@ -92,11 +126,55 @@ it('stays acknowledged while upstream repeats itself, after a restart too', asyn
   await noteMismatch(ports, differs(1501));
   const lines = await linesOf('amount');
   expect(lines).toHaveLength(1);
-  // A read after a restart writes it once more: what it remembered is gone.
-  for (const { sequence: _sequence, hash: _hash, ...again } of lines)
-    await harness.store.audit.appendAudit({ ...again, action: 'mismatch amount' });
+  await repeat(lines, 'amount');
   expect(await judged()).toEqual(named());
   await expect(acknowledge()).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
+});
+
+it('stays acknowledged where two contradictions of one kind are repeated after a restart', async () => {
+  const action = 'mismatch contradiction' as const;
+  const detail = { merchant: MERCHANT, unit: sale.unit, order_id: sale.order_id };
+  const line = (reason: string) => ({ at: NOON, who: 'puente', action, subject: sale.legacy_id, reason, detail });
+  const [merchant, reference] = [say('contradiction.merchant', {}), say('contradiction.reference', {})].map(encoded);
+  for (const reason of [merchant, reference]) await harness.store.audit.appendAudit(line(reason ?? ''));
+  await acknowledge();
+  expect(await judged()).toEqual(named());
+  const lines = await linesOf('contradiction');
+  await repeat(lines, 'contradiction');
+  expect(await judged()).toEqual(named());
+  // A third is news, whichever is repeated after it.
+  await harness.store.audit.appendAudit(line(encoded(say('contradiction.paid', { sale_minor: 1500, paid_minor: 1 }))));
+  await repeat(lines, 'contradiction');
+  expect(await judged()).toEqual(OPEN('contradiction'));
+});
+
+it('is repaired in the report of the day before, once both agree', async () => {
+  await noteMismatch(ports, differs(1501));
+  const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
+  const stateThen = async () =>
+    (await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' })).unmatched.map(({ state }) => state);
+  expect(await stateThen()).toEqual(['open']);
+  now = NOON + DAY_MS;
+  await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
+  await noteMismatch(ports, differs(1502));
+  expect(await stateThen()).toEqual(['repaired']);
+});
+
+it('leaves room for payments between pages of lost sales', async () => {
+  let turns = 0;
+  let is_over = false;
+  const count = (): void => {
+    turns++;
+    if (!is_over) setImmediate(count);
+  };
+  setImmediate(count);
+  const lost = Array.from({ length: 1_000 }, (_, nth) => lostLine(`lost ${nth}`));
+  // Answers without a turn of the event loop, so that only pauses of the list itself are counted.
+  const audit = { ...ports.store.audit, auditsOf: async () => [] };
+  const { lines } = await unmatchedOf({ ...ports, store: { ...ports.store, audit } }, [], lost);
+  is_over = true;
+  expect(lines).toHaveLength(1_000);
+  expect(turns).toBeGreaterThanOrEqual(5);
 });
 
 it.each([
