@@ -1,7 +1,7 @@
 /** A folder of tables of one's own: its files, for all merchants and in `merchants/<id>/` for one, and the sets they make. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { USER_ID } from '../contract/identifiers.ts';
 import type { Failure } from './check-rows.ts';
 import { whatFits } from './near.ts';
@@ -93,10 +93,7 @@ interface FilePlace {
 }
 
 function placeOf(folder: string, file: string): FilePlace {
-  const parts = file
-    .slice(folder.length)
-    .split(/[/\\]/)
-    .filter((part) => part !== '');
+  const parts = relative(folder, file).split(sep);
   if (parts[0] !== MERCHANTS) return { merchant: null, shipped: parts.join('/') };
   return { merchant: parts[1] ?? '', shipped: parts.slice(2).join('/') };
 }

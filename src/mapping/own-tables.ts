@@ -92,6 +92,8 @@ interface Laying {
   layer: Layer;
   /** All sites of `sites.yaml`. */
   sites: readonly string[];
+  /** Request tables whose calls are translated again for each repeat with the same key (`make-refund.ts`). */
+  repeated: readonly (string | null)[];
   file: string;
   laid: Laid[];
   failures: Failure[];
@@ -110,6 +112,7 @@ export function layOver(
   const laid: Laid[] = [];
   const failures: Failure[] = [];
   const sites = documents.sites.map(({ id }) => id);
+  const repeated = documents.operations.filter(({ upstream }) => upstream === 'refund').map(({ request }) => request);
   const over = <Table extends Filed<WrittenTable | WrittenStates | WrittenErrors>>(
     table: Table,
     lay: (table: Table, own: OwnFile, laying: Laying) => Table,
@@ -118,7 +121,7 @@ export function layOver(
     if (own === undefined) return table;
     const { file } = own;
     failures.push(...otherHead(table, own));
-    return { ...lay(table, own, { layer, sites, file, laid, failures }), file, shipped: shippedOf(table) };
+    return { ...lay(table, own, { layer, sites, repeated, file, laid, failures }), file, shipped: shippedOf(table) };
   };
   return {
     documents: {
@@ -158,6 +161,10 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
   const before = rows;
   own.rows.forEach((row, index) => {
     const number = `${laying.layer}.${index + 1}`;
+    if (laying.repeated.includes(table.table)) {
+      const message = `refunds are repeated with the same key and must then be the same, byte for byte, so no row can be laid over ${table.table}: leave the file out`;
+      laying.failures.push({ file: laying.file, row: number, message });
+    }
     if ('remove' in row) rows = without(table, rows, row, number, laying);
     else if (!before.some((one) => isSame(one, row))) {
       keepsSale(table, before, { ...row, number }, laying);

@@ -57,6 +57,8 @@ const ACTION = 'tables';
 const ALL = 'tables';
 /** More than an installation has merchants with tables of their own, some times over. */
 const MOST_LINES = 1000;
+/** Calls that are looked through for one by the tables of all. */
+const MOST_CALLS = 200;
 
 /**
  * Writes an audit line for every set of tables that is another than the last start found, from → to: for all merchants,
@@ -68,7 +70,7 @@ export async function noteTables(ports: Ports): Promise<void> {
   const earlier = new Map(lines.toReversed().map((line) => [line.subject, revisionIn(line)]));
   const subjects = [ALL, ...new Set([...tables.with_own, ...[...earlier.keys()].filter((one) => one !== ALL)])];
   for (const subject of subjects) {
-    const before = earlier.get(subject) ?? (subject === ALL ? await revisionBefore(ports) : null);
+    const before = earlier.get(subject) ?? (subject === ALL ? await revisionBefore(ports, subjects) : null);
     const after = subject === ALL ? tables.revision : (tables.ownOf(subject)?.revision ?? null);
     if (before === after) continue;
     await store.audit.appendAudit({
@@ -87,9 +89,13 @@ function revisionIn({ detail }: AuditLine): string | null {
   return typeof tables === 'string' ? tables : null;
 }
 
-/** Before any such line: what judged the newest call, or else the tables of this build. */
-async function revisionBefore({ store, tables }: Ports): Promise<string> {
+/**
+ * Before any line for all: what judged the newest call, or else the tables of this build.
+ * @param apart merchants that have, or had, tables of their own: their calls show nothing of those for all.
+ */
+async function revisionBefore({ store, tables }: Ports, apart: readonly string[]): Promise<string> {
   const newest = await store.exchanges.lastExchange();
-  const [call] = newest === 0 ? [] : await store.exchanges.exchanges({}, newest - 1, 1);
+  const calls = await store.exchanges.exchanges({}, Math.max(0, newest - MOST_CALLS), MOST_CALLS);
+  const call = calls.findLast(({ merchant_id }) => !apart.includes(merchant_id ?? ''));
   return call?.tables_revision ?? tables.shipped_revision;
 }

@@ -44,9 +44,7 @@ type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'co
 
 export function createSafetyWatch(ports: Parts): SafetyWatch {
   const rules = ports.settings.safety;
-  const { tables } = ports;
-  const sets = [tables, ...tables.with_own.map((merchant_id) => tablesOf(tables, merchant_id))];
-  const defaults = new Set(sets.flatMap((set) => [...defaultRows(set)]));
+  const byDefaultRow = defaultRowsOf(ports.tables);
   const creates = new Set(
     ports.tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name),
   );
@@ -68,8 +66,7 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   };
   return {
     note(exchange, doubt_of) {
-      const default_row = exchange.fired.some((row) => defaults.has(row));
-      const found = classify({ ...exchange, default_row }, rules.slow_ms);
+      const found = classify({ ...exchange, default_row: byDefaultRow(exchange) }, rules.slow_ms);
       if (found === null) return;
       const at = exchange.at + exchange.duration_ms;
       const kept = keptOf(windows, found);
@@ -384,8 +381,18 @@ export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_
 /** Only default rows have these statuses with an empty body: a refusal, a failure, and neither. */
 const UNNAMED_STATUSES = [418, 599, 302];
 
+/** True for an exchange with a default row of its merchant's tables: two merchants' own rows may have the same id. */
+export function defaultRowsOf(tables: Tables): (exchange: Pick<Exchange, 'merchant_id' | 'fired'>) => boolean {
+  const common = defaultRows(tables);
+  const own = new Map(tables.with_own.map((id) => [id, defaultRows(tablesOf(tables, id))]));
+  return ({ merchant_id, fired }) => {
+    const defaults = own.get(merchant_id ?? '') ?? common;
+    return fired.some((row) => defaults.has(row));
+  };
+}
+
 /** Row ids, as in `fired` of an exchange. */
-export function defaultRows(tables: Tables): ReadonlySet<string> {
+function defaultRows(tables: Tables): ReadonlySet<string> {
   const rows = new Set<string>();
   const calls = Object.keys(upstreamRoutes) as UpstreamCallName[]; // the record's own keys
   // A family whose calls are all answered from the store has no upstream errors.

@@ -71,7 +71,8 @@ it('uses the tables of each merchant, records their revision, and writes what ch
     own = view.merchants[0]?.revision ?? '';
     expect(view).toMatchObject({ revision: shipped, folder, merchants: [{ merchant_id: ARGENTINA }] });
     const ids = new Map<string, string>();
-    for (const merchant of [ARGENTINA, BRAZIL]) {
+    // The merchant with tables of its own calls last: the next start must not take its revision for that of all.
+    for (const merchant of [BRAZIL, ARGENTINA]) {
       const answer = await till(`${POINT}/devices/${DEVICE}/payment-intents`, { merchant, body: { amount: 1500 } });
       ids.set(merchant, (answer.body as { id: string }).id);
       expect([merchant, answer.status]).toEqual([merchant, 201]);

@@ -1,5 +1,5 @@
 /** The drill of a restore: events bring back the sales made after the backup, once, and the gap is reported (F60). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -34,8 +34,9 @@ function newFolder(): string {
 }
 
 /** Starts Puente on a data directory, with the sandbox that survives it as upstream. */
-async function start(data_dir: string): Promise<App> {
+async function start(data_dir: string, own = {}): Promise<App> {
   const env = {
+    ...own,
     ...FAST,
     PUENTE_SANDBOX_SETTINGS: undefined,
     PUENTE_UPSTREAM: sandbox.url,
@@ -123,7 +124,12 @@ it('cancels no sale that its till was told of after the backup, although the bac
 
 it('adopts the sales of after the backup by their reference, under their old ids, and tells what it can not place [F60]', async () => {
   const data_dir = newFolder();
-  const first = await start(data_dir);
+  const own = { PUENTE_MAPPINGS_FOLDER: newFolder() };
+  const tables = join(own.PUENTE_MAPPINGS_FOLDER, 'merchants', ARGENTINA, 'point');
+  mkdirSync(tables, { recursive: true });
+  const row = '{ const: Kiosk, to: body.description, sites: [MLC], why: Our receipts name the shop. }';
+  writeFileSync(join(tables, 'create.request.yaml'), `rows:\n  - ${row}\n`);
+  const first = await start(data_dir, own);
   const before = idOf(await sell(first, BEFORE));
   const restore = await backedUp(first, data_dir);
   const lost = idOf(await sell(first, LOST));
@@ -131,7 +137,7 @@ it('adopts the sales of after the backup by their reference, under their old ids
   await first.close();
   apps.splice(0);
   const into = await restore();
-  const second = await start(into);
+  const second = await start(into, own);
   expect(await stateOf(second, before)).toBe('OPEN');
   expect(rowsOf(into, LOST)).toEqual([]);
   for (const device of [BEFORE, LOST, NAMED]) expect((await pay(device)).status).toBe(200);
@@ -144,6 +150,8 @@ it('adopts the sales of after the backup by their reference, under their old ids
     (state) => state === 'FINISHED',
   );
   expect(rowsOf(into, LOST)).toMatchObject([{ legacy_id: lost, state: 'DONE', client_answer: 'maybe' }]);
+  const revisions = [BEFORE, LOST].map((device) => rowsOf(into, device)[0]?.tables_revision);
+  expect(new Set(revisions).size, `${revisions}: those of its merchant`).toBe(1);
   // It has its place among all sales, in pages as well: that of the time at which it was made.
   const listed: string[] = [];
   for (let next: string | null = ''; next !== null; ) {

@@ -1,11 +1,12 @@
 /** Tables of one's own: how rows are laid over the shipped ones, what is refused, and where a refusal points. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { printFailures } from '../../src/mapping/check.ts';
 import { loadTables, proveTables } from '../../src/mapping/load.ts';
 import { type LoadedTables, tablesOf } from '../../src/mapping/tables.ts';
+import { defaultRowsOf } from '../../src/proxy/safety.ts';
 import { emptyDirectory } from './broken.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 
@@ -151,6 +152,18 @@ any:
     expect(rowIds(tables)).toContain('point.errors#create.3');
   });
 
+  it('of one merchant makes no default row of another’s with the same id', () => {
+    const any = (row: string): string => `any:\n  - { ${row}, ${WHY} }\n`;
+    const tables = loaded({
+      [`merchants/${MERCHANT}/point/errors.yaml`]: any('error: unavailable'),
+      'merchants/900100250/point/errors.yaml': any('status: 429, error: unavailable'),
+    });
+    const isDefault = defaultRowsOf(tables);
+    const fired = ['point.errors#any.merchant.1'];
+    expect(isDefault({ merchant_id: MERCHANT, fired })).toBe(true);
+    expect(isDefault({ merchant_id: '900100250', fired })).toBe(false);
+  });
+
   it('of states changes what is shown and announced, never what an order may become', () => {
     const row = (final: boolean, shows: string): Record<string, string> => ({
       'point/states.yaml': `rows:\n  - { status: expired, shows: ${shows}, rank: 50, final: ${final}, notices: [point], ${WHY} }\n`,
@@ -290,6 +303,14 @@ describe('what no row may change', () => {
     expect(refusalOf({ [`merchants/${MERCHANT}/${file}`]: rows(text) })).toContain(says.replace('own.1', 'merchant.1'));
   });
 
+  it('refunds, which are repeated in the same bytes', () => {
+    const row = '  - { copy: body.reason, to: body.reason, WHY }';
+    for (const file of ['payments/refund.request.yaml', 'payments/collection.request.yaml'])
+      expect(refusalOf({ [file]: rows(row) })).toMatch(
+        /:2:5 row own\.1: refunds are repeated with the same key.*byte for byte/,
+      );
+  });
+
   it('but its reason and advice may', () => {
     const text = `  - { copy: body.amount, to: "body.transactions.payments[0].amount", with: amount_text, weight: money, WHY }`;
     expect(refusalOf({ [CREATE]: rows(text) })).toBe('the tables hold');
@@ -383,6 +404,11 @@ describe('a folder', () => {
     ['is too deep', { [`merchants/${MERCHANT}/more/${CREATE}`]: DESCRIPTION }, 'tables lie in <family>/<table>.yaml'],
   ])('is refused when it %s', (_what, files, says) => {
     expect(refusalOf(files)).toContain(says);
+  });
+
+  it('may be named by a path that begins with a dot', () => {
+    const folder = `./${relative(process.cwd(), folderOf({ [CREATE]: DESCRIPTION }))}/`;
+    expect(proveTables(tablesDirectory, folder).failures).toEqual([]);
   });
 
   it('that is not there is refused with the setting to repair', () => {

@@ -68,7 +68,7 @@ export const tableRoutes: OpsRoute[] = [
 
 async function explained(ports: Ports, ask: z.infer<typeof explainBody>): Promise<Omit<Explanation, 'text'>> {
   const merchant = ask.merchant === undefined ? null : await ports.store.merchants.merchant(ask.merchant);
-  const { voucher, declined } = { ...ports.settings.merchants, ...defined(merchant?.settings) };
+  const { voucher, declined } = { ...ports.settings.merchants, ...settingsOfItsOwn(merchant?.settings) };
   const site = ask.site ?? merchant?.site ?? undefined;
   const given = { voucher, declined, received_at: ports.clock.now(), ...(site === undefined ? {} : { site }) };
   const { text: _text, ...found } = explain(tablesOf(ports.tables, ask.merchant ?? null), ask.text, given, {
@@ -79,7 +79,7 @@ async function explained(ports: Ports, ask: z.infer<typeof explainBody>): Promis
   return found;
 }
 
-/** Settings that the merchant has of its own. */
-function defined(settings: object | undefined): Partial<Record<'voucher' | 'declined', string>> {
+/** Without those that are as for all merchants. */
+function settingsOfItsOwn(settings: object | undefined): Partial<Record<'voucher' | 'declined', string>> {
   return Object.fromEntries(Object.entries(settings ?? {}).filter(([, value]) => value !== null));
 }
