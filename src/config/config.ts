@@ -2,7 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import type { Secret } from '../proxy/vault.ts';
@@ -149,14 +149,30 @@ export function readFileLayer(file: string | URL, source: string): Layer {
     layer.refusals.push(`${source} can't be read (${codeOf(error)}); give the path of a YAML file that exists.`);
     return layer;
   }
+  const { content, faults } = readYaml(text);
+  layer.refusals.push(...faults.map((fault) => `${source} is not valid YAML at ${fault}.`));
+  if (faults.length === 0) readSection(settings, content, [], source, layer);
+  return layer;
+}
+
+/** Faults are lines and codes: the parser's own sentences quote the text, which may be a secret. */
+function readYaml(text: string): { content: unknown; faults: string[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { prettyErrors: false, lineCounter: lines });
-  // The parser's own sentences quote the text, which may be a secret; code and line are enough to find it.
-  for (const error of [...document.errors, ...document.warnings]) {
-    layer.refusals.push(`${source} is not valid YAML at line ${lines.linePos(error.pos[0]).line} (${error.code}).`);
+  const lineOf = (offset: number | undefined): string => `line ${lines.linePos(offset ?? 0).line}`;
+  const faults = [...document.errors, ...document.warnings].map(({ pos, code }) => `${lineOf(pos[0])} (${code})`);
+  if (faults.length > 0) return { content: null, faults };
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return;
+      faults.push(`${lineOf(alias.range?.[0])} (an alias of nothing: a text that begins with * needs quotes)`);
+    },
+  });
+  try {
+    return { content: faults.length > 0 ? null : document.toJS(), faults };
+  } catch {
+    return { content: null, faults: ['line 1 (more aliases than are read)'] };
   }
-  if (layer.refusals.length === 0) readSection(settings, document.toJS(), [], source, layer);
-  return layer;
 }
 
 /** An empty variable means null. */
@@ -305,8 +321,8 @@ export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): La
 /** A file that can't be read has its sentence already. A text that is no YAML is refused as no section of names. */
 function sectionOf(text: string | null): unknown {
   if (text === null) return {};
-  const document = parseDocument(text, { prettyErrors: false });
-  return document.errors.length > 0 ? text : document.toJS();
+  const { content, faults } = readYaml(text);
+  return faults.length > 0 ? text : content;
 }
 
 /** An entry before the schema checks it; its `…_file` becomes the secret. */

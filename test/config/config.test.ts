@@ -113,6 +113,16 @@ describe('a bad file is refused by name and place', () => {
     ['null where there must be a value', 'log:\n  level:\n', /^log\.level .* is null;/],
     ['a key twice', 'public:\n  port: 1\n  port: 2\n', /is not valid YAML at line 3 \(DUPLICATE_KEY\)/],
     ['no YAML', 'public: [\n', /is not valid YAML at line 2/],
+    [
+      'a token that YAML takes for an alias',
+      'ops:\n  token: *hush\n',
+      /^file-\d+\.yaml \(PUENTE_CONFIG\) is not valid YAML at line 2 \(an alias of nothing: a text that begins with \* needs quotes\)\.$/,
+    ],
+    [
+      'more aliases than are read',
+      `public: &a [${'1, '.repeat(20)}]\nops: &b [${'*a, '.repeat(20)}]\nlog: [${'*b, '.repeat(20)}]\n`,
+      /is not valid YAML at line 1 \(more aliases than are read\)/,
+    ],
   ])('%s [F64]', (_what, text, sentence) => {
     expect(refusal({}, text)).toMatch(sentence);
   });

@@ -89,7 +89,7 @@ describe('a file of a secret is refused', () => {
   });
 
   it('of people or receivers, that is no section of names', () => {
-    for (const text of ['hush', '- hush', 'ana: [', '{"ana":{"role":"hush"}}'])
+    for (const text of ['hush', '- hush', 'ana: [', 'ana: { role: viewer, token: *hush }', '{"ana":{"role":"hush"}}'])
       expect(refusal({ PUENTE_OPS_TOKENS_FILE: file(text) }), text).toMatch(
         /^ops\.tokens from the file .* \(ops\.tokens_file\) is a value that is not shown; allowed is names of letters/,
       );
