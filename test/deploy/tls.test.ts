@@ -6,12 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { LONG_TIMEOUT_MS } from '../../src/ops/cli/ops-client.ts';
+import { SILENCE_MS } from '../../src/proxy/http/passthrough.ts';
 import { freePorts } from '../free-ports.ts';
 import { makeAuthority } from '../journeys/authority.ts';
 import { VENDOR_HOST } from '../journeys/vendor-host.ts';
 import { OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
 import { HOUSE } from '../run-cli.ts';
-import { missing } from './kit.ts';
+import { missing, read } from './kit.ts';
 
 const why = missing('haproxy');
 const FILE = join(HOUSE, 'deploy', 'haproxy', 'tls.cfg');
@@ -60,5 +62,23 @@ describe('deploy/haproxy/tls.cfg', { timeout: 2 * PATIENCE_MS }, () => {
     await expect.poll(till, { timeout: PATIENCE_MS }).toBe(200);
     expect(await statusOf(tls_ops, '/api/merchants', OPS_TOKEN, VENDOR_HOST)).toBe(200);
     expect(await statusOf(tls_ops, '/api/merchants', OPS_TOKEN, 'api.mercadolibre.com')).toBe(403);
+  });
+});
+
+describe.each(['tls.cfg', 'haproxy.cfg'])('deploy/haproxy/%s', (name) => {
+  it.each([
+    ['public', SILENCE_MS],
+    ['ops', LONG_TIMEOUT_MS],
+  ])('waits longer at the %s door than Puente does', (door, puente_ms) => {
+    const sections = read(`deploy/haproxy/${name}`).split(/^(?=[a-z])/m);
+    const wait = (head: string, side: string): number => {
+      const inSection = (start: string): string | undefined =>
+        RegExp(`^ +timeout ${side} +(\\d+)s$`, 'm').exec(
+          sections.find((one) => one.startsWith(`${start}\n`)) ?? '',
+        )?.[1];
+      return Number(inSection(head) ?? inSection('defaults')) * 1_000;
+    };
+    expect(wait(`frontend ${door}`, 'client')).toBeGreaterThan(puente_ms);
+    expect(wait(`backend ${door}`, 'server')).toBeGreaterThan(puente_ms);
   });
 });

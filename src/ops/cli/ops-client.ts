@@ -8,7 +8,7 @@ export const USUAL_OPS_URL = 'http://127.0.0.1:8081';
 /** An operator at a prompt should not wait longer for a local call. */
 const TIMEOUT_MS = 15_000;
 /** Longest pause between two parts of the answer of long work. */
-const LONG_TIMEOUT_MS = 600_000;
+export const LONG_TIMEOUT_MS = 600_000;
 
 export interface OpsAddress {
   ops?: string;

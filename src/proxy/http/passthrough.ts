@@ -24,8 +24,8 @@ import {
   readToken,
 } from './request.ts';
 
-/** Longest silence of the legacy upstream; longer than any till waits. */
-const SILENCE_MS = 60_000;
+/** Longest silence of the legacy upstream; longer than any till waits. What is in front of Puente must wait longer. */
+export const SILENCE_MS = 60_000;
 /** Failures before there was a connection, so that legacy can't have received anything. */
 const NOT_CONNECTED: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 /** Interim answers (1xx) proxied per call; more could fill the memory while a till reads none of them. */
