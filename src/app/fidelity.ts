@@ -18,7 +18,9 @@ export interface FidelityOptions {
   live?: boolean;
 }
 
-/** @throws PuenteError bad_request for a wrong option or a file that others may read, and as `runFidelity`. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Ends what it has made at a signal, too. @throws PuenteError bad_request for a wrong option or a file that others may read, and as `runFidelity`. */
 export async function checkFidelity(
   cwd: string,
   { against, tokenFile, profile: wanted, terminal, till, oldOrder, live }: FidelityOptions,
@@ -40,5 +42,13 @@ export async function checkFidelity(
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new PuenteError('bad_request', `--token-file: ${tokenFile} must hold one access token and nothing else.`);
   const named = { terminal: terminal ?? null, till: till ?? null, old_order: oldOrder ?? null, live: live === true };
-  return runFidelity({ against: url, token, profile, ...named }, tell);
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  // A second signal ends the process at once.
+  for (const signal of SIGNALS) process.once(signal, interrupt);
+  try {
+    return await runFidelity({ against: url, token, profile, ...named }, tell, stop.signal);
+  } finally {
+    for (const signal of SIGNALS) process.removeListener(signal, interrupt);
+  }
 }

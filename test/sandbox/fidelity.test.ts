@@ -2,16 +2,18 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkFidelity } from '../../src/app/fidelity.ts';
 import { listAssumptions, type Profile, profileSettings } from '../../src/sandbox/assumptions.ts';
+import { openAccount, textAt } from '../../src/sandbox/fidelity/account.ts';
 import { facts, notProbed } from '../../src/sandbox/fidelity/expected.ts';
 import { chapters } from '../../src/sandbox/fidelity/probes.ts';
 import { type FidelityOrder, type FidelityReport, runFidelity } from '../../src/sandbox/fidelity/run.ts';
 import { openForAll } from '../open.ts';
 import { puente } from '../run-cli.ts';
 import { type Folder, newFolder } from '../store/sqlite/kit.ts';
-import { ARGENTINA, type Kit, tokenOf, URUGUAY } from './kit.ts';
+import { ARGENTINA, type Kit, PAX_TERMINAL, tokenOf, URUGUAY } from './kit.ts';
 import { openQrKit, TILL } from './qr-kit.ts';
 
 /** The person at the terminal is slow: the test moves the clock when the probe is not to come first. */
@@ -111,6 +113,123 @@ it('leaves alone what nobody named: without a virtual terminal and a point of sa
     ['order_id_letters', 'missing_token'],
     before,
   ]);
+});
+
+describe('what was made is ended', () => {
+  const kit = kits.specification;
+  /** Stands between the run and the sandbox. @returns what to answer instead, after the sandbox has: null loses the answer. */
+  let meddle: (ask: { method: string; url: string; headers: Record<string, string> }) => number | null | undefined;
+  let server: Server;
+  const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+  beforeAll(async () => {
+    server = createServer(async (request, response) => {
+      const ask = { method: request.method ?? '', url: request.url ?? '', headers: {} as Record<string, string> };
+      for (const name of ['authorization', 'content-type', 'x-idempotency-key', 'x-allow-cancelable-status']) {
+        const value = request.headers[name];
+        if (typeof value === 'string') ask.headers[name] = value;
+      }
+      const sent = await new Response(Readable.toWeb(request) as ReadableStream).text(); // Node's stream is the DOM's
+      const instead = meddle(ask);
+      if (instead !== undefined && instead !== null) return response.writeHead(instead).end();
+      const { method, headers } = ask;
+      const answer = await fetch(kit.sandbox.url + ask.url, {
+        method,
+        headers,
+        ...(sent === '' ? {} : { body: sent }),
+      });
+      const text = await answer.text();
+      if (instead === null) return request.socket.destroy();
+      return response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  beforeEach(() => {
+    meddle = () => undefined;
+  });
+  afterAll(() => void server.close());
+  const open = () =>
+    [...kit.sandbox.world.orders.values()]
+      .filter(({ status }) => ['created', 'at_terminal', 'processed'].includes(status))
+      .map(({ id }) => id);
+  const body = (external_reference: string) => ({
+    ...{ type: 'point', external_reference, transactions: { payments: [{ amount: '100.00' }] } },
+    config: { point: { terminal_id: PAX_TERMINAL } },
+  });
+  const account = (now = Date.now) => openAccount(url(), tokenOf(ARGENTINA), now, new AbortController().signal);
+
+  it('when the answer to its create is lost', async () => {
+    const run = account();
+    meddle = () => null;
+    await expect(run.create(body('lost-1'))).rejects.toMatchObject({ code: 'unreachable' });
+    expect(open()).toHaveLength(1);
+    meddle = () => undefined;
+    expect([await run.endAll(), open()]).toEqual([[], []]);
+    await run.close();
+  });
+
+  it('and is named by its reference when upstream does not say which order it is', async () => {
+    const run = account();
+    meddle = () => 502;
+    await run.create(body('lost-2'));
+    expect(await run.endAll()).toEqual([expect.stringContaining('lost-2')]);
+    await run.close();
+  });
+
+  it('when the time of the run is over', async () => {
+    let late_ms = 0;
+    const run = account(() => Date.now() + late_ms);
+    await run.create(body('late-1'));
+    late_ms = 3_600_000;
+    await expect(run.create(body('late-2'))).rejects.toMatchObject({ code: 'refused' });
+    expect([await run.endAll(), open()]).toEqual([[], []]);
+    await run.close();
+  });
+
+  it('or named: a cancel that the terminal never confirms', async () => {
+    let late_ms = 0;
+    const run = account(() => {
+      late_ms += 4_000;
+      return Date.now() + late_ms;
+    });
+    const { body: made } = await run.create(body('slow-1'));
+    await kit.atTerminal('pick_up', {}, PAX_TERMINAL);
+    meddle = ({ url: path }) => (path.endsWith('/cancel') ? 202 : undefined);
+    expect(await run.endAll()).toEqual(open());
+    expect(open()).toEqual([textAt(made, 'id')]);
+    meddle = () => undefined;
+    expect([await run.endAll().then(() => kit.sandbox.world.clock.advance(60_000)), open()]).toEqual([undefined, []]);
+    await run.close();
+  });
+
+  it('a create without a key that upstream takes, and a legacy code whose answer is lost', async () => {
+    const deletes: string[] = [];
+    meddle = ({ method, url: path, headers }) => {
+      if (path === '/v1/orders') headers['x-idempotency-key'] ??= 'made-up';
+      if (method === 'DELETE') deletes.push(path);
+      return path.startsWith('/mpmobile/') ? null : undefined;
+    };
+    const report = await run(kit, { against: url(), till: TILL });
+    expect([report.left_open, open(), deletes]).toEqual([[], [], [expect.stringContaining(TILL)]]);
+    expect(report.lines.find(({ name }) => name === 'fact.no_key')).toMatchObject({ seen: '201' });
+  });
+
+  it('at Ctrl-C', async () => {
+    const folder = newFolder();
+    writeFileSync(folder.file('seller.token'), tokenOf(ARGENTINA), { mode: 0o600 });
+    let before = -1;
+    meddle = ({ method, url: path }) => {
+      if (method !== 'GET' || !/^\/v1\/orders\/ORD(?!01K7Q2V5B8N4T6W9XJ3MEH0R)/.test(path) || before >= 0)
+        return undefined;
+      before = open().length;
+      process.emit('SIGINT', 'SIGINT');
+      return undefined;
+    };
+    const options = { against: url(), tokenFile: folder.file('seller.token'), profile: 'field' };
+    const told = checkFidelity('/', options, () => undefined);
+    await expect(told).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('was ended') });
+    expect([before, open()]).toEqual([1, []]);
+    folder.remove();
+  });
 });
 
 describe('an upstream that echoes what it was sent', () => {

@@ -62,7 +62,7 @@ export function addFidelityCommand(program: Command, check: CheckFidelity): void
     notes: `
 Some eighty calls in at most five minutes: creates with the smallest amounts, reads, cancels, refunds, wrong input, terminal modes.
 Each shows one assumption of the sandbox (puente doctor --settings) or a fact that it holds. Every order
-that is made is canceled, or refunded where upstream's own simulator has paid it; one that could not be is named. The
+that is made is canceled, or refunded where upstream's own simulator has paid it, also after Ctrl-C; one that could not be is named. The
 token is never printed. An account that is not for tests is refused without --live: GET /users/me must have the tag
 test_user, or the token begin with TEST-. On such an account nothing is simulated, and only terminals and points of sale that you
 name are used. What needs a person, a receiver of notifications or months is listed as not run, with the reason.
@@ -89,8 +89,6 @@ function fidelityText({ against, profile, merchant_id, site, calls, sums, lines,
     ),
     ...shown('As expected:', table({ assumption: 'name', value: 'seen' }, some('same')), same),
     ...shown('Not run:', table({ assumption: 'name', expected: 'expected', why: 'why' }, some('not_run')), not_run),
-    ...(left_open.length === 0
-      ? []
-      : [`\nThese orders could not be ended, and end by themselves: ${left_open.join(', ')}`]),
+    ...(left_open.length === 0 ? [] : [`\nNot ended; cancel or refund them yourself: ${left_open.join(', ')}`]),
   ].join('\n');
 }

@@ -10,6 +10,11 @@ const MOST_CALLS = 200;
 /** Each call, and the whole run: an order that must expire waits 30 s. */
 const CALL_MS = 15_000;
 const RUN_MS = 5 * 60_000;
+/** Of its own, so that a run that has reached its bound still ends what it made: all its orders, and for each of them. */
+const END_MS = 3 * 60_000;
+const CALLS_TO_END = 8;
+/** A status may change between the read and the cancel. */
+const TRIES_TO_END = 3;
 /** Between two reads of an order that is about to change; the pages say within 10 s (`docs/field-notes.md` Orders §6). */
 const POLL_MS = 250;
 const PATIENCE_MS = 20_000;
@@ -23,7 +28,8 @@ export interface Reply {
 
 export interface Ask {
   body?: unknown;
-  key?: string;
+  /** Null: a create without one. */
+  key?: string | null;
   headers?: Record<string, string>;
   /** False sends no token. */
   is_signed?: boolean;
@@ -34,14 +40,19 @@ export interface Account {
   printable(text: string, longest?: number): string;
   calls(): number;
   call(method: string, path: string, ask?: Ask): Promise<Reply>;
-  /** `POST /v1/orders` with a new key, unless `ask` has one; an order that is made is ended at the end of the run. */
+  /** `POST /v1/orders` with a new key, unless `ask` has one; an order that is or may have been made is ended by `endAll`. */
   create(body: object, ask?: Ask): Promise<Reply>;
   read(id: string): Promise<Reply>;
   /** With a new key, unless `ask` has one. */
   cancel(id: string, ask?: Ask): Promise<Reply>;
   /** Reads the order until it holds, at most so long. @returns the last reply. */
   waitFor(id: string, holds: (order: Json) => boolean, patience_ms?: number): Promise<Reply>;
-  /** Cancels what is open, and refunds what the simulator has paid. @returns ids that could not be ended. */
+  /** Has `endAll` send this call, as of something that is made and whose answer may be lost. @returns says that it is done. */
+  owe(what: string, method: string, path: string): () => void;
+  /**
+   * Cancels what is open, and refunds what the simulator has paid. A create without an answer is sent again with its
+   * key, so that its order is known. @returns what could not be ended: ids, references, and what is owed.
+   */
   endAll(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -84,15 +95,14 @@ export function withoutToken(text: string, token: string, longest = LONGEST_SHOW
   return shown.length > longest ? `${shown.slice(0, longest)}…` : shown;
 }
 
-/** @param base_url without a trailing slash. @throws PuenteError refused beyond the bounds, unreachable without an answer. */
-export function openAccount(base_url: string, token: string, now: () => number): Account {
+/** Calls within the bounds of the run, and later within those of its end. */
+function openCalls(base_url: string, token: string, now: () => number, stop: AbortSignal) {
   const agent = new Agent({ connect: { timeout: CALL_MS } });
-  const until = now() + RUN_MS;
-  const made = new Set<string>();
+  let bound = { calls: MOST_CALLS, until: now() + RUN_MS, stop: [stop] };
   let count = 0;
-
   const call: Account['call'] = async (method, path, { body, key, headers, is_signed = true } = {}) => {
-    if (++count > MOST_CALLS || now() > until)
+    if (bound.stop.some(({ aborted }) => aborted)) throw new PuenteError('refused', 'The run was interrupted.');
+    if (++count > bound.calls || now() > bound.until)
       throw new PuenteError(
         'refused',
         `The run has reached its bound of ${MOST_CALLS} calls or ${RUN_MS / 60_000} minutes.`,
@@ -101,11 +111,11 @@ export function openAccount(base_url: string, token: string, now: () => number):
       const answer = await request(base_url + path, {
         method: method as 'GET', // undici's list of methods is narrower
         dispatcher: agent,
-        signal: AbortSignal.timeout(CALL_MS),
+        signal: AbortSignal.any([AbortSignal.timeout(CALL_MS), ...bound.stop]),
         headers: {
           ...(is_signed ? { authorization: `Bearer ${token}` } : {}),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(key === undefined ? {} : { 'x-idempotency-key': key }),
+          ...(typeof key === 'string' ? { 'x-idempotency-key': key } : {}),
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -118,48 +128,127 @@ export function openAccount(base_url: string, token: string, now: () => number):
       throw new PuenteError('unreachable', told, { cause: error });
     }
   };
-  const read: Account['read'] = (id) => call('GET', `/v1/orders/${id}`);
-  const cancel: Account['cancel'] = (id, ask = {}) =>
-    call('POST', `/v1/orders/${id}/cancel`, { key: newKey(), ...ask });
   return {
-    printable: (text, longest) => withoutToken(text, token, longest),
-    calls: () => count,
     call,
-    async create(body, ask = {}) {
-      const reply = await call('POST', '/v1/orders', { key: newKey(), ...ask, body });
-      const id = textAt(reply.body, 'id');
-      if (reply.status < 300 && id !== '') made.add(id);
-      return reply;
+    calls: () => count,
+    /** From here on only the end of so many things is bounded, and nothing stops it. */
+    end(things: number): void {
+      bound = { calls: count + things * CALLS_TO_END, until: now() + END_MS, stop: [] };
     },
-    read,
-    cancel,
-    async waitFor(id, holds, patience_ms = PATIENCE_MS) {
-      const patience = now() + patience_ms;
-      for (;;) {
-        const reply = await read(id);
-        if (holds(reply.body) || now() > patience) return reply;
-        await pause(patience_ms > PATIENCE_MS ? POLL_MS * 8 : POLL_MS);
-      }
-    },
-    async endAll() {
-      const left: string[] = [];
-      for (const id of made) if (!(await ended({ call, read, cancel }, id).catch(() => false))) left.push(id);
-      return left.map((id) => withoutToken(id, token));
-    },
-    close: () => agent.destroy(),
+    close: (): Promise<void> => agent.destroy(),
   };
 }
 
-/** Ends one order, whatever its state. @returns false when it stays open. */
-async function ended({ call, read, cancel }: Pick<Account, 'call' | 'read' | 'cancel'>, id: string): Promise<boolean> {
-  const status = textAt((await read(id)).body, 'status');
-  if (status === 'created') return (await cancel(id)).status < 300;
-  if (status === 'at_terminal') {
-    const headers = { 'x-allow-cancelable-status': 'at_terminal' };
-    return (await cancel(id, { headers })).status < 300;
+/**
+ * @param base_url without a trailing slash. @param stop refuses all calls but those of `endAll`.
+ * @throws PuenteError refused beyond the bounds, unreachable without an answer.
+ */
+export function openAccount(base_url: string, token: string, now: () => number, stop: AbortSignal): Account {
+  const { call, calls, end, close } = openCalls(base_url, token, now, stop);
+  const made = new Set<string>();
+  /** Keys that have made an order: another answer to one of them leaves no doubt. */
+  const keys = new Set<string | null>();
+  /** Creates that may have made an order which has no known id. */
+  const doubts = new Set<Doubt>();
+  const owed = new Map<string, { method: string; path: string }>();
+
+  const read: Account['read'] = (id) => call('GET', `/v1/orders/${id}`);
+  const cancel: Account['cancel'] = (id, ask = {}) =>
+    call('POST', `/v1/orders/${id}/cancel`, { key: newKey(), ...ask });
+  const create: Account['create'] = async (body, { key = newKey(), ...ask } = {}) => {
+    const doubt = { key, body };
+    doubts.add(doubt);
+    const reply = await call('POST', '/v1/orders', { ...ask, key, body }).catch((error: unknown) => {
+      if (error instanceof PuenteError && error.code === 'refused') doubts.delete(doubt); // it was not sent
+      throw error;
+    });
+    const id = madeId(reply);
+    if (id !== '') made.add(id);
+    if (id !== '' && key !== null) keys.add(key);
+    if (id !== '' || keys.has(key) || isRefusal(reply)) doubts.delete(doubt);
+    return reply;
+  };
+  const waitFor: Account['waitFor'] = async (id, holds, patience_ms = PATIENCE_MS) => {
+    const patience = now() + patience_ms;
+    for (;;) {
+      const reply = await read(id);
+      if (holds(reply.body) || now() > patience) return reply;
+      await pause(patience_ms > PATIENCE_MS ? POLL_MS * 8 : POLL_MS);
+    }
+  };
+  const account: Omit<Account, 'endAll'> = {
+    ...{ call, calls, close, create, read, cancel, waitFor },
+    printable: (text, longest) => withoutToken(text, token, longest),
+    owe(what, method, path) {
+      owed.set(what, { method, path });
+      return () => void owed.delete(what);
+    },
+  };
+  return {
+    ...account,
+    async endAll() {
+      end(made.size + doubts.size + owed.size);
+      const left: string[] = [];
+      // First what keeps a terminal busy: a create in doubt would be refused there.
+      for (const id of made) if (!(await ended(account, id).catch(() => false))) left.push(id);
+      for (const doubt of doubts) left.push(...(await endDoubt(account, doubt)));
+      for (const [what, { method, path }] of owed) {
+        const reply = await call(method, path).catch(() => null);
+        if (reply === null || (reply.status >= 300 && !isRefusal(reply))) left.push(what);
+      }
+      return left.map((one) => withoutToken(one, token));
+    },
+  };
+}
+
+interface Doubt {
+  /** Null: sent without one. */
+  key: string | null;
+  body: object;
+}
+
+/** Sends a create again, so that its order is known, and ends it. @returns what is left open. */
+async function endDoubt(account: Ending, { key, body }: Doubt): Promise<string[]> {
+  const reply = key === null ? null : await account.call('POST', '/v1/orders', { key, body }).catch(() => null);
+  const id = reply === null ? '' : madeId(reply);
+  if (id !== '') return (await ended(account, id).catch(() => false)) ? [] : [id];
+  return [`the order with the reference ${textAt(body as Json, 'external_reference')}, if it was made`]; // a body is JSON
+}
+
+/** Of the order that a create has made; '' without one. */
+function madeId({ status, body }: Reply): string {
+  return status < 300 ? textAt(body, 'id') : '';
+}
+
+/** Says that nothing was done: a fault or a request that came too late may have done it. */
+function isRefusal({ status }: Reply): boolean {
+  return status >= 400 && status < 500 && status !== 408;
+}
+
+type Ending = Pick<Account, 'call' | 'read' | 'cancel' | 'waitFor'>;
+const ENDED = ['canceled', 'refunded', 'failed', 'expired'];
+
+/** Ends one order, whatever its state. @returns false when it stays open, also after an unconfirmed cancel. */
+async function ended({ call, read, cancel, waitFor }: Ending, id: string): Promise<boolean> {
+  for (let nth = 1; nth <= TRIES_TO_END; nth++) {
+    const status = textAt((await read(id)).body, 'status');
+    if (ENDED.includes(status)) return true;
+    if (status === 'created') await cancel(id);
+    if (status === 'at_terminal') {
+      const { status: said } = await cancel(id, { headers: { 'x-allow-cancelable-status': 'at_terminal' } });
+      if (said === 202) await waitFor(id, (order) => textAt(order, 'status') !== status);
+    }
+    if (status === 'processed') {
+      const refund = await call('POST', `/v1/orders/${id}/refund`, { key: newKey() });
+      if (refund.status < 300) return true;
+    }
+    if (status === 'action_required') {
+      // No cancel takes it; the simulator does, or says that it never changes again.
+      const event = await call('POST', `/v1/orders/${id}/events`, { body: { status: 'canceled' } });
+      if (event.status === 400) return true;
+    }
   }
-  if (status === 'processed') return (await call('POST', `/v1/orders/${id}/refund`, { key: newKey() })).status < 300;
-  return ['canceled', 'refunded', 'failed', 'expired', 'action_required'].includes(status);
+  return ENDED.includes(textAt((await read(id)).body, 'status'));
 }
 
 function bodyOf(text: string): Json {

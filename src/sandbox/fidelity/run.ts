@@ -41,7 +41,7 @@ export interface FidelityReport {
   calls: number;
   sums: { same: number; drift: number; not_run: number };
   lines: FidelityLine[];
-  /** Orders of this run that could not be ended. */
+  /** What this run has made, or may have, and could not end: ids, or a sentence. */
   left_open: string[];
 }
 
@@ -51,16 +51,17 @@ const VIRTUAL_TERMINAL = 'NEWLAND_N950__SBX0000001';
 /**
  * Makes some eighty calls on the account, in at most five minutes, with the smallest amounts; every order that it makes
  * is canceled, or refunded where the simulator has paid it.
- * @param tell progress. @throws PuenteError unauthorized for a refused token; refused for an account that is not for
- * tests, without `live`; unreachable.
+ * @param tell progress. @param stop interrupts the probes: what they have made is ended all the same. @throws PuenteError unauthorized for a refused token; refused for an account that is not for
+ * tests, without `live`, and after `stop`; unreachable.
  */
 export async function runFidelity(
   order: FidelityOrder,
   tell: (news: string) => void,
+  stop: AbortSignal = new AbortController().signal,
   now: () => number = Date.now,
 ): Promise<FidelityReport> {
   const against = order.against.replace(/\/+$/, '');
-  const account = openAccount(against, order.token, now);
+  const account = openAccount(against, order.token, now, stop);
   const seen = new Map<string, string>();
   const skipped = new Map<string, string>(Object.entries(notProbed));
   let left_open: string[] = [];
@@ -68,6 +69,7 @@ export async function runFidelity(
     const stand = await standOf(account, order, seen, skipped);
     try {
       for (const chapter of chapters) {
+        if (stop.aborted) break;
         tell(`${chapter.name}, ${account.calls()} calls made`);
         const why = chapter.lacks(stand) ?? (await chapter.run(stand).then(() => UNSEEN, reasonOf));
         for (const name of chapter.shows) if (!seen.has(name) && !skipped.has(name)) stand.skip(name, why);
@@ -75,6 +77,11 @@ export async function runFidelity(
     } finally {
       tell('ending what was made');
       left_open = await account.endAll();
+    }
+    if (stop.aborted) {
+      const left =
+        left_open.length === 0 ? 'Every order that it made was ended.' : `Not ended: ${left_open.join(', ')}.`;
+      throw new PuenteError('refused', `The run was interrupted. ${left}`);
     }
     const lines = linesOf(order.profile, seen, skipped);
     const count = (result: FidelityLine['result']): number => lines.filter((line) => line.result === result).length;
