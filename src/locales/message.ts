@@ -89,6 +89,7 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
   area: 'area',
   unknown: 'unknown',
   mismatch: 'mismatch',
+  mismatches: 'mismatch',
   incident: 'incident_kind',
   setting: 'setting',
 };

@@ -228,7 +228,11 @@ export interface LegacySaleStore {
 }
 
 export interface AuditStore {
-  appendAudit(audit: AuditEntry): Promise<void>;
+  /**
+   * @param newest_seen sequence of the newest line about its subject that the decision rests on; 0 for none.
+   * @throws PuenteError conflict when that subject has a newer line, whichever process wrote it.
+   */
+  appendAudit(audit: AuditEntry, newest_seen?: number): Promise<void>;
 }
 
 export interface ExchangeStore {

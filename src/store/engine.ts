@@ -65,6 +65,8 @@ export interface Unit {
   locks?: Locks;
   /** Chained to the last audit line, and written last in the same unit. */
   audit?: AuditEntry;
+  /** A conflict when the subject of `audit` has a line after this sequence. */
+  newest_seen?: number;
   /** Empties the write-ahead log after the commit, unless a reader needs it. */
   checkpoint?: boolean;
 }

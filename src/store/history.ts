@@ -2,6 +2,7 @@
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
+import { say } from '../locales/message.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
 import {
@@ -147,9 +148,11 @@ export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { list } = readsOf(reader);
   return {
-    async appendAudit(audit) {
-      const result = await writer.commit({ steps: [], audit });
+    async appendAudit(audit, newest_seen) {
+      const result = await writer.commit({ steps: [], audit, ...(newest_seen === undefined ? {} : { newest_seen }) });
       if (result.kind === 'done') return;
+      if (result.kind === 'conflict')
+        throw new PuenteError('conflict', say('refusal.audit_moved', { id: audit.subject }));
       throw new PuenteError('store_failed', `The audit line ${audit.action} was not written: try again.`);
     },
     audits: list('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?', lineOf),

@@ -562,6 +562,9 @@ export const writes: Readonly<Record<WriteName, Write>> = declared;
 
 export const LAST_AUDIT = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
+/** Sequence of the newest line about a subject. */
+export const LAST_OF_SUBJECT = 'SELECT sequence FROM audit WHERE subject = ? ORDER BY sequence DESC LIMIT 1';
+
 /** The values of `insert_audit` for the line that follows `last`, chained to it. */
 export function valuesOfAudit(last: { sequence: number; hash: string } | undefined, entry: AuditEntry): Value[] {
   const detail = JSON.stringify(entry.detail);

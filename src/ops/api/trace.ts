@@ -3,10 +3,15 @@ import { z } from 'zod';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
 import { lane, merchantId, time } from '../fields.ts';
-import { acknowledgedView, acknowledgeSale } from '../reconcile/mismatches.ts';
+import {
+  acknowledgeAsk,
+  acknowledgedView,
+  acknowledgeSale,
+  disagreementsOf,
+  disagreementsView,
+} from '../reconcile/mismatches.ts';
 import { salesQuery, salesView, viewSales } from '../trace/sales.ts';
 import { traceOf, traceView, viewCall } from '../trace/trace.ts';
-import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const callView = z.looseObject({
@@ -33,13 +38,20 @@ export const traceRoutes: OpsRoute[] = [
     command: 'sales',
     run: ({ ports }, { query }) => viewSales(ports, query),
   }),
+  opsRoute('viewer', 'GET /api/sales/:id/disagreements', {
+    summary:
+      'What stands between a sale and its order, or against an order without a sale: seen before it is acknowledged.',
+    answer: disagreementsView,
+    command: 'sales disagreements',
+    run: ({ ports }, { path }) => disagreementsOf(ports, path.id ?? ''),
+  }),
   opsRoute('operator', 'POST /api/sales/:id/acknowledge', {
     summary:
       'Acknowledges a sale that is lost for good, or can not agree with upstream any more: verdicts and certificates name it from then on, and are blocked by it no longer.',
-    body: reasonAlone,
+    body: acknowledgeAsk,
     answer: acknowledgedView,
     command: 'sales acknowledge',
-    run: ({ ports }, { path, body, person }) => acknowledgeSale(ports, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => acknowledgeSale(ports, path.id ?? '', body, person.name),
   }),
   opsRoute('viewer', 'GET /api/trace', {
     summary:

@@ -8,7 +8,7 @@ import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { ReceiverView, TestView } from '../incidents/alerts.ts';
 import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
-import type { AcknowledgedSale } from '../reconcile/mismatches.ts';
+import type { AcknowledgedSale, Disagreements } from '../reconcile/mismatches.ts';
 import { factText } from '../report/rows.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
@@ -84,12 +84,28 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
     ],
     text: salesText,
   }),
+  'sales disagreements': face<Disagreements>({
+    examples: ['puente sales disagreements 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
+    text: ({ id, amount, currency, disagreements, newest }) =>
+      [
+        `${id}, ${amount === null ? 'amount not known' : `${amount} ${currency}`}`,
+        ...disagreements.map(
+          ({ kind, what, is_acknowledged }) => `  ${kind}${is_acknowledged ? ' (acknowledged)' : ''}: ${oneLine(what)}`,
+        ),
+        disagreements.length === 0
+          ? 'Nothing stands against it.'
+          : `Once nothing can repair it: puente sales acknowledge ${oneLine(id)} --expected ${newest} --reason …`,
+      ].join('\n'),
+  }),
   'sales acknowledge': face<AcknowledgedSale>({
     notes: `
 For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: puente reconcile and the vendor's
-panel come first. It takes the id that the finding names. Verdicts, reports and certificates then name the sale with its
+panel come first. It takes the id that the finding names, and the line that puente sales disagreements shows last:
+nothing that was found later is acknowledged. Verdicts, reports and certificates then name the sale with its
 amount, who acknowledged it, when and why. Another disagreement of the same sale is open again.`,
-    examples: ["puente sales acknowledge 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --reason 'refunded in cash, case 1234'"],
+    examples: [
+      "puente sales acknowledge 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --expected 128 --reason 'refunded in cash, case 1234'",
+    ],
     text: ({ what }) => what,
   }),
   trace: face<Trace[]>({

@@ -1,12 +1,12 @@
 /** The list of sales: filters, one row a sale, and its trace behind each. */
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
-import { type Html, html, timeOf } from '../html.ts';
-import { acknowledgedView } from '../reconcile/mismatches.ts';
+import { type Html, html, says, timeOf } from '../html.ts';
+import { acknowledgedView, disagreementsView } from '../reconcile/mismatches.ts';
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
-import { badge, changeForm, merchantLink, options, reasonField, table } from './parts.ts';
+import { badge, changeForm, hidden, merchantLink, options, reasonField, table } from './parts.ts';
 
 type Sale = z.infer<typeof salesView>['sales'][number];
 
@@ -62,12 +62,19 @@ export function acknowledgePath(id: string): string {
 const acknowledgePage: Page = {
   path: '/sales/:id/acknowledge',
   async show(visit) {
-    const { words, path } = visit;
+    const { words, path, ask } = visit;
     const { t } = words;
     const { id = '' } = path;
-    const form = html`${reasonField(visit, 'acknowledge-reason')}<button>${t('acknowledge.go')}</button>`;
+    const seen = await ask('GET /api/sales/:id/disagreements', disagreementsView, { path: { id } });
+    const { amount, currency, disagreements, newest } = seen;
+    const sum = amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`;
+    const told = disagreements.map(
+      ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
+    );
+    const form = html`${hidden('expected', newest)}${reasonField(visit, 'acknowledge-reason')}<button>${t('acknowledge.go')}</button>`;
     const content = html`<p class="lead">${t('acknowledge.lead')}</p>
-<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a></p>
+<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${sum}</p>
+<ul class="findings">${told}</ul>
 ${changeForm(visit, acknowledgePath(id), form)}`;
     return { title: t('acknowledge.title'), content };
   },
@@ -76,8 +83,8 @@ ${changeForm(visit, acknowledgePath(id), form)}`;
 export const acknowledgeForm: Form = {
   path: '/sales/:id/acknowledge',
   page: acknowledgePage,
-  async send({ ask, path: { id = '' } }, { reason }) {
-    const asked = { path: { id }, body: { reason } };
+  async send({ ask, path: { id = '' } }, { reason, expected }) {
+    const asked = { path: { id }, body: { reason, expected } };
     const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', acknowledgedView, asked);
     return `${merchantPath(merchant_id)}?done=acknowledged#readiness`;
   },

@@ -1,12 +1,12 @@
 /** Mismatches in the audit chain: reported, repaired, acknowledged by a person, or open. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Sentence } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
-import { BY_ITSELF } from '../api/person.ts';
+import { BY_ITSELF, reason } from '../api/person.ts';
 import { iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
@@ -109,7 +109,12 @@ async function standingOf(
 
 /** Of the kinds that its person saw, and of nothing that was said since. */
 function isCovered(kind: MismatchKind, { began }: Standing, acknowledgement: AuditLine | null): boolean {
-  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind) && acknowledgement.sequence > began;
+  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind) && seenIn(acknowledgement) >= began;
+}
+
+/** Sequence of the newest line that its person saw. */
+function seenIn({ detail: { expected } }: Pick<AuditLine, 'detail'>): number {
+  return typeof expected === 'number' ? expected : 0;
 }
 
 function kindsOf({ detail: { kinds } }: Pick<AuditLine, 'detail'>): MismatchKind[] {
@@ -177,6 +182,15 @@ async function* linesOf({ store }: Ports, action: AuditAction): AsyncGenerator<A
 // Acknowledged by a person: a disagreement that nobody can repair is named in verdicts, reports and certificates, with
 // who, when and why, and blocks them no longer. Any other disagreement of the same sale is open again.
 
+export const acknowledgeAsk = z.strictObject({
+  reason,
+  expected: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .describe('the newest line about it that you saw (`puente sales disagreements`): nothing later is acknowledged'),
+});
+
 export const acknowledgedView = z.object({
   id: z.string().describe('the legacy id of the sale, or else the order'),
   merchant_id: z.string(),
@@ -194,12 +208,14 @@ export type AcknowledgedSale = z.infer<typeof acknowledgedView>;
 
 /**
  * @param subject the legacy id of a sale, or the order that a finding names.
- * @throws PuenteError not_found; refused: it agrees with upstream, may still be lost, or is acknowledged already.
+ * @param expected `newest` as the person was shown it (`disagreementsOf`).
+ * @throws PuenteError not_found; refused: it agrees with upstream, may still be lost, or is acknowledged already;
+ * conflict: another line about it is newer, of this process or another.
  */
 export async function acknowledgeSale(
   ports: Ports,
   subject: string,
-  why: string,
+  { reason: why, expected }: z.infer<typeof acknowledgeAsk>,
   who: string,
 ): Promise<AcknowledgedSale> {
   const { store, clock } = ports;
@@ -211,9 +227,9 @@ export async function acknowledgeSale(
     if (link?.state === 'LIVE')
       throw new PuenteError('refused', say('refusal.acknowledge_live', { id: subject.slice(0, 60) }));
     const earlier = await acknowledgementOf(ports, subject);
-    const { open, kinds, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
+    const { open, told, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
     if (open.length === 0) {
-      if (kinds.length > 0 && earlier !== null)
+      if (told.length > 0 && earlier !== null)
         throw new PuenteError(
           'refused',
           say('refusal.acknowledged', { id: subject, who: earlier.who, made_at: iso(earlier.at) }),
@@ -223,19 +239,64 @@ export async function acknowledgeSale(
       throw new PuenteError('refused', say('refusal.sale_agrees', { id }));
     }
     const merchant = link?.merchant_id ?? merchant_id ?? '';
-    const { currency, exponent } = ports.tables.site((await store.merchants.merchant(merchant))?.site ?? null);
-    const amount = link === null ? null : decimalOfMinor(BigInt(link.amount_minor), exponent);
-    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, currency, amount };
+    const kinds = told.map(({ kind }) => kind);
+    const sum = await sumOf(ports, merchant, link);
+    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, expected, ...sum };
     const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
-    await store.audit.appendAudit(line);
+    if ((await newestOf(ports, subject)) < expected)
+      throw new PuenteError('conflict', say('refusal.audit_moved', { id: subject }));
+    await store.audit.appendAudit(line, expected);
     return acknowledgedFrom(line);
   });
 }
 
-/** What stands against a sale: `kinds` all of it, `open` what is not acknowledged. */
+async function newestOf({ store }: Ports, subject: string): Promise<number> {
+  return (await store.audit.auditsOf({ subject }, 1))[0]?.sequence ?? 0;
+}
+
+async function sumOf({ store, tables }: Ports, merchant: string, link: Link | null) {
+  const { currency, exponent } = tables.site((await store.merchants.merchant(merchant))?.site ?? null);
+  return { currency, amount: link === null ? null : decimalOfMinor(BigInt(link.amount_minor), exponent) };
+}
+
+export const disagreementsView = z.object({
+  id: z.string(),
+  merchant_id: z.string(),
+  order_id: z.string().nullable(),
+  disagreements: z.array(
+    z.object({ kind: z.enum(mismatchKinds), is_acknowledged: z.boolean(), what: z.string(), said: said.nullable() }),
+  ),
+  currency: z.string(),
+  amount: z.string().nullable().describe('as the till requested it; null where its sale is not stored'),
+  newest: z.int().describe('the newest line of the audit trail about it: `expected` of an acknowledgement'),
+});
+
+export type Disagreements = z.infer<typeof disagreementsView>;
+
+/** What a person sees before acknowledging a sale. @throws PuenteError not_found. */
+export async function disagreementsOf(ports: Ports, subject: string): Promise<Disagreements> {
+  // Read first: a line that is written meanwhile is not counted as seen.
+  const newest = await newestOf(ports, subject);
+  const link = await ports.store.links.link(subject);
+  const { open, told, merchant_id, order_id } = await openOf(
+    ports,
+    subject,
+    link,
+    await acknowledgementOf(ports, subject),
+  );
+  const merchant = link?.merchant_id ?? merchant_id;
+  if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id: subject.slice(0, 60) }));
+  const disagreements = told.map(({ kind, sentence: { text: what, said: what_said } }) => {
+    return { kind, is_acknowledged: !open.includes(kind), what, said: what_said };
+  });
+  const of = { id: subject, merchant_id: merchant, order_id: link?.order_id ?? order_id, disagreements };
+  return { ...of, ...(await sumOf(ports, merchant, link)), newest };
+}
+
+/** What stands against a sale, each in a sentence; `open`: what is not acknowledged. */
 async function openOf(ports: Ports, subject: string, link: Link | null, earlier: AuditLine | null) {
   const open: MismatchKind[] = [];
-  const kinds: MismatchKind[] = [];
+  const told: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
   for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const standing = await standingOf(ports, kind, subject);
@@ -244,15 +305,15 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     merchant_id = String(merchant);
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
-    kinds.push(kind);
+    told.push({ kind, sentence: readStored(standing.last.reason) });
     if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
   // A lost sale disagrees without a line that says so.
-  if (link?.state === 'LOST' && !kinds.includes('missing')) {
-    kinds.push('missing');
+  if (link?.state === 'LOST' && !told.some(({ kind }) => kind === 'missing')) {
+    told.push({ kind: 'missing', sentence: say('unmatched.lost', {}) });
     if (!coversLoss(earlier)) open.push('missing');
   }
-  return { open, kinds, merchant_id, order_id };
+  return { open, told, merchant_id, order_id };
 }
 
 /** The newest acknowledgement of a sale. */
@@ -288,14 +349,21 @@ export function acknowledgedFrom({
   subject: id,
   who,
   at,
-  reason,
+  reason: why,
   detail,
 }: Omit<AuditEntry, 'action'>): AcknowledgedSale {
   const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   const { merchant, order_id, currency, amount } = detail;
   const kinds = kindsOf({ detail });
   const sum = textIn(amount) === null ? null : `${textIn(amount)} ${textIn(currency) ?? ''}`;
-  const { text: what, said: what_said } = say('acknowledged', { id, sum, who, made_at: iso(at), reason });
+  const { text: what, said: what_said } = say('acknowledged', {
+    id,
+    sum,
+    mismatches: kinds,
+    who,
+    made_at: iso(at),
+    reason: why,
+  });
   return {
     id,
     merchant_id: textIn(merchant) ?? '',
@@ -303,6 +371,6 @@ export function acknowledgedFrom({
     kinds,
     currency: textIn(currency) ?? '',
     amount: textIn(amount),
-    ...{ who, at: iso(at), reason, what, said: what_said },
+    ...{ who, at: iso(at), reason: why, what, said: what_said },
   };
 }

@@ -14,7 +14,7 @@ import {
   type Value,
   type Writer,
 } from '../engine.ts';
-import { LAST_AUDIT, valuesOfAudit, type WriteName } from '../writes.ts';
+import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudit, type WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
@@ -88,7 +88,7 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     const { rowCount } = await ask(client, statements.plain(step.write), step.values);
     return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
   }
-  const { steps, audit } = unit;
+  const { steps, audit, newest_seen } = unit;
   const asked: Promise<QueryResult>[] = [];
   inOneWrite(client, () => {
     asked.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
@@ -98,10 +98,11 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     else
       asked.push(
         ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]),
+        ask(client, statements.of(LAST_OF_SUBJECT), [audit.subject]),
         ask(client, statements.of(LAST_AUDIT), []),
       );
   });
-  if (audit !== undefined) return commitAudited(client, statements, asked, audit);
+  if (audit !== undefined) return commitAudited(client, statements, asked, audit, newest_seen);
   await allOf(asked);
   return { kind: 'done' };
 }
@@ -112,9 +113,15 @@ async function commitAudited(
   statements: Statements,
   asked: Promise<QueryResult>[],
   entry: AuditEntry,
+  newest_seen = Number.MAX_SAFE_INTEGER,
 ): Promise<CommitResult> {
   try {
     const results = await allOf(asked);
+    const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0];
+    if ((of_subject?.sequence ?? 0) > newest_seen) {
+      await client.query('ROLLBACK');
+      return { kind: 'conflict' };
+    }
     const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
     await allOf([ask(client, statements.plain('insert_audit'), valuesOfAudit(last, entry)), client.query('COMMIT')]);
     return { kind: 'done' };

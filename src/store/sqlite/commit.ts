@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { AuditEntry, ChainMark } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Step, Unit, UnitResult, Value } from '../engine.ts';
-import { LAST_AUDIT, valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
+import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { Packed } from './group-commit.ts';
 import { prepareCovered } from './reader.ts';
@@ -60,7 +60,12 @@ function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half
       if (step.changes !== undefined && step.changes !== changes)
         return { result: { kind: 'conflict' }, half: touched };
     }
-    if (unit.audit !== undefined) appendAudit(connection, unit.audit);
+    if (unit.audit !== undefined) {
+      const { newest_seen, audit } = unit;
+      if (newest_seen !== undefined && (connection.lastOfSubject.get(audit.subject)?.sequence ?? 0) > newest_seen)
+        return { result: { kind: 'conflict' }, half: touched };
+      appendAudit(connection, audit);
+    }
     return { result: { kind: 'done' }, half: false };
   } catch (error) {
     const failure = failureOf(error);
@@ -98,6 +103,7 @@ export function prepareCommits(database: Database.Database, cover: Cover = noCov
   return {
     database,
     statements,
+    lastOfSubject: database.prepare<[string], Pick<ChainMark, 'sequence'>>(LAST_OF_SUBJECT),
     lastAudit: database.prepare<[], ChainMark>(LAST_AUDIT),
     begin: database.prepare('BEGIN IMMEDIATE'),
     commit: database.prepare('COMMIT'),
@@ -112,8 +118,13 @@ export function prepareCommits(database: Database.Database, cover: Cover = noCov
 export function unpack(packed: Packed): Unit[] {
   const units: Unit[] = [];
   for (let at = 0; at < packed.length; ) {
-    const [count, audit, checkpoint] = packed.slice(at, at + 3) as [number, AuditEntry | null, boolean];
-    at += 3;
+    const [count, audit, newest_seen, checkpoint] = packed.slice(at, at + 4) as [
+      number,
+      AuditEntry | null,
+      number | null,
+      boolean,
+    ];
+    at += 4;
     const steps: Step[] = [];
     for (let step = 0; step < count; step++) {
       const [write, changes, length] = packed.slice(at, at + 3) as [WriteName, number | null, number];
@@ -122,7 +133,12 @@ export function unpack(packed: Packed): Unit[] {
       at += length;
       steps.push(changes === null ? { write, values } : { write, values, changes });
     }
-    units.push({ steps, ...(audit === null ? {} : { audit }), ...(checkpoint ? { checkpoint } : {}) });
+    units.push({
+      steps,
+      ...(audit === null ? {} : { audit }),
+      ...(newest_seen === null ? {} : { newest_seen }),
+      ...(checkpoint ? { checkpoint } : {}),
+    });
   }
   return units;
 }

@@ -280,7 +280,7 @@ export type FromWriter =
   | { kind: 'fatal'; text: string }
   | { kind: 'closed' };
 
-/** One flat list. Per unit: steps, audit, checkpoint; per step: name, rows to change, number of values, values. */
+/** One flat list. Per unit: steps, audit, newest seen, checkpoint; per step: name, rows to change, number of values, values. */
 export type Packed = (Value | boolean | AuditEntry)[];
 
 /**
@@ -289,8 +289,8 @@ export type Packed = (Value | boolean | AuditEntry)[];
  */
 export function pack(units: readonly Unit[]): Packed {
   const packed: Packed = [];
-  for (const { steps, audit = null, checkpoint = false } of units) {
-    packed.push(steps.length, audit, checkpoint);
+  for (const { steps, audit = null, newest_seen = null, checkpoint = false } of units) {
+    packed.push(steps.length, audit, newest_seen, checkpoint);
     for (const { write, values, changes = null } of steps) {
       packed.push(write, changes, values.length);
       for (const value of values) packed.push(value);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
-import { acknowledgeSale, noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
+import { acknowledgeSale, disagreementsOf, noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { MoneyLine } from '../../../src/ops/report/report.ts';
 import { unmatchedOf } from '../../../src/ops/report/sales.ts';
@@ -29,7 +29,10 @@ beforeEach(async () => {
 });
 afterEach(() => harness.dispose());
 
-const acknowledge = (id = sale.legacy_id, who = 'ana') => acknowledgeSale(ports, id, 'refunded in cash', who);
+async function acknowledge(id = sale.legacy_id, who = 'ana', expected?: number) {
+  const [newest] = await harness.store.audit.auditsOf({ subject: id }, 1);
+  return acknowledgeSale(ports, id, { reason: 'refunded in cash', expected: expected ?? newest?.sequence ?? 0 }, who);
+}
 
 /** What a comparison reports: each sum is a disagreement of its own. */
 const differs = (order_minor: number, kind: MismatchKind = 'amount'): Mismatch => ({
@@ -98,7 +101,7 @@ it('names a lost sale in the verdict and the report, with amount, name, time and
   const at = new Date(NOON).toISOString();
   expect(await acknowledge()).toMatchObject({
     ...{ id: sale.legacy_id, kinds: ['missing'], currency: 'ARS', amount: '15.00', who: 'ana', at },
-    what: `${sale.legacy_id}, 15.00 ARS: ana acknowledged at ${at} that it does not agree with upstream, because: refunded in cash`,
+    what: `${sale.legacy_id}, 15.00 ARS: ana acknowledged at ${at} that it does not agree with upstream (the order is missing), because: refunded in cash`,
   });
   expect(await judged()).toEqual(named());
   await expect(acknowledge(sale.legacy_id, 'ben')).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
@@ -146,6 +149,39 @@ it('stays acknowledged where two contradictions of one kind are repeated after a
   await harness.store.audit.appendAudit(line(encoded(say('contradiction.paid', { sale_minor: 1500, paid_minor: 1 }))));
   await repeat(lines, 'contradiction');
   expect(await judged()).toEqual(OPEN('contradiction'));
+});
+
+it('covers what its person saw, and is refused once something else was found', async () => {
+  await noteMismatch(ports, differs(1501));
+  const seen = await disagreementsOf(ports, sale.legacy_id);
+  expect(seen).toMatchObject({ amount: '15.00', currency: 'ARS', disagreements: [{ kind: 'amount' }] });
+  await noteMismatch(ports, differs(1501, 'state'));
+  for (const expected of [seen.newest, seen.newest + 9])
+    await expect(acknowledge(sale.legacy_id, 'ana', expected)).rejects.toMatchObject({ code: 'conflict' });
+  expect(await judged()).toEqual(OPEN('amount', 'state'));
+  const { newest, disagreements } = await disagreementsOf(ports, sale.legacy_id);
+  expect(disagreements.map(({ kind, is_acknowledged }) => [kind, is_acknowledged])).toEqual([
+    ['amount', false],
+    ['state', false],
+  ]);
+  expect(await acknowledge(sale.legacy_id, 'ana', newest)).toMatchObject({
+    kinds: ['amount', 'state'],
+    what: expect.stringContaining('15.00 ARS: ana acknowledged'),
+  });
+  expect(await judged()).toEqual(named());
+});
+
+it('is written once where two processes acknowledge the same sale', async () => {
+  await noteMismatch(ports, differs(1501));
+  const { newest } = await disagreementsOf(ports, sale.legacy_id);
+  const clock = { now: () => now, sleep: async () => undefined };
+  const other = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  const asked = [ports, other].map((one, nth) =>
+    acknowledgeSale(one, sale.legacy_id, { reason: 'refunded in cash', expected: newest }, `person ${nth}`),
+  );
+  const ends = await Promise.allSettled(asked);
+  expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  expect(await harness.store.audit.auditsOf({ action: 'sale acknowledged' }, 9)).toHaveLength(1);
 });
 
 it('is repaired in the report of the day before, once both agree', async () => {

@@ -202,8 +202,10 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
   it('ends in a certificate that can be signed, on one page, when a person has acknowledged the lost sale', async () => {
     const { unmatched } = JSON.parse(await report()) as Report; // the API's shape
     for (const { id } of unmatched) {
+      const seen = await shop.ops(`/api/sales/${id}/disagreements`);
+      const { newest } = JSON.parse(seen.text) as { newest: number }; // the API's shape
       const answer = await shop.ops(`/api/sales/${id}/acknowledge`, {
-        body: { reason: 'refunded in cash, case 1234' },
+        body: { reason: 'refunded in cash, case 1234', expected: newest },
       });
       expect(answer.status, answer.text).toBe(200);
     }

@@ -34,6 +34,16 @@ export function auditTests(harness: Harness): void {
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
   });
 
+  it('refuses a line that rests on an older one of its subject, and writes one of two at once', async () => {
+    const { appendAudit, audits } = store.audit;
+    await appendAudit(auditOf('stage'), 0);
+    const ends = await Promise.allSettled([1, 1, 1].map((seen) => appendAudit(auditOf('settle'), seen)));
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    await expect(appendAudit(auditOf('settle'), 0)).rejects.toMatchObject({ code: 'conflict' });
+    await appendAudit({ ...auditOf('settle'), subject: 'another' }, 0);
+    expect(verifyAudit(await audits(10))).toEqual({ intact: true, lines: 3 });
+  });
+
   it('hashes a detail as it will be read back', async () => {
     const detail = { z: 1, a: { y: undefined, when: new Date(0), list: [undefined, 2], text: 'ñ "quoted"' } };
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first', detail));

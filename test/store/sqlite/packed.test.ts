@@ -26,6 +26,7 @@ const UNITS: Unit[] = [
       reason: 'because',
       detail: { from: ['a', null] },
     },
+    newest_seen: 0,
   },
   { steps: [{ write: 'probe_fill', values: [] }], checkpoint: true },
 ];
