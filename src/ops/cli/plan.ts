@@ -89,7 +89,7 @@ function usageAsUsual(command: Command): void {
 
 function fileOf({ fields }: Given): Fields {
   const path = String(fields.file);
-  const text = readInput(path, 'name a YAML file of merchants, or - for the input').replace(/^\uFEFF/, '');
+  const text = readInput(path, 'name a YAML file of merchants, or - for the input');
   const folder = path === '-' ? process.cwd() : dirname(resolve(path));
   const secrets = Object.fromEntries(referencesIn(text).map((one) => [one, secretOf(one, folder)]));
   return { ...fields, file: path === '-' ? 'stdin' : basename(path), text, secrets };
@@ -167,9 +167,10 @@ export function planText({
     'would be': ({ outcome }) => WOULD[outcome],
     why: ({ why }) => why.join('\n'),
   };
+  const is_older = merchants.some(({ notes_said }) => notes_said.some(({ code }) => code === 'plan.old_applies'));
   const last =
     last_applied === null
-      ? 'none of its merchants was ever applied from a file'
+      ? `none of its merchants was ${is_older ? 'lately' : 'ever'} applied from a file`
       : `last applied ${last_applied.at} by ${last_applied.who} from ${last_applied.file}${last_applied.sha256 === sha256 ? ', the same text' : ''}`;
   const lines = linesOf(merchants);
   const notes = merchants.flatMap(({ merchant_id, notes: its }) => its.map((note) => `${merchant_id}: ${note}`));

@@ -6,7 +6,17 @@ import { type Person, reason } from '../api/person.ts';
 import { changeMerchant } from '../merchants.ts';
 import { moveStage } from '../moves/move.ts';
 import { ALL_FIELDS, APPLIED, fieldsOfMove } from './drift.ts';
-import { type MerchantPlan, makePlan, type Plan, planAnswer, planAsk, planView, stepAnswer, stepView } from './plan.ts';
+import {
+  type MerchantPlan,
+  makePlan,
+  type Plan,
+  planAnswer,
+  planAsk,
+  planView,
+  stepAnswer,
+  stepView,
+  takenBy,
+} from './plan.ts';
 import { refusalOf, type Step, type StepsAsk } from './steps.ts';
 
 export const applyAsk = planAsk.extend({
@@ -130,9 +140,10 @@ async function applyMerchant(
   const done: Done[] = [];
   let revision = planned;
   for (const step of steps) {
-    const before = done.at(-1)?.result ?? 'made';
-    if (before !== 'made' || !isToMake(step)) {
-      done.push(before === 'stopped' ? ended(step, 'stopped') : asPlanned(step, before));
+    const is_stopped = done.some(({ result }) => result === 'stopped');
+    const is_whole = done.every(({ result }) => result === 'made');
+    if (is_stopped || !isToMake(step) || !(is_whole || isFree(step, done))) {
+      done.push(is_stopped ? ended(step, 'stopped') : asPlanned(step, is_whole));
       continue;
     }
     const change = { reason: why, revision, new: is_new };
@@ -149,6 +160,12 @@ async function applyMerchant(
         revision = view.revision;
         done.push(ended(step, 'made'));
       } else {
+        // A ramp or a bulk move may have begun since the plan was made.
+        const other = (await takenBy(ports)).get(merchant_id);
+        if (other !== undefined) {
+          done.push({ step, result: 'refused', why: [other] });
+          continue;
+        }
         const answer = await moveStage(ports, merchant_id, { ...step.target, ...change }, person, from);
         if (answer.result === 'moved') revision = answer.revision;
         done.push(ended(step, answer.result === 'moved' ? 'made' : 'proposed'));
@@ -160,10 +177,18 @@ async function applyMerchant(
   return done;
 }
 
-function asPlanned(step: Step, before: Result): Done {
+/** Whether it is made though a step before it is not: as in the plan, a kind follows no merchant whose own move is not made. */
+function isFree({ is_back, target }: Step, done: readonly Done[]): boolean {
+  const is_unmoved = done.some(
+    ({ step, result }) => step.target !== null && step.target.kind === undefined && result !== 'made',
+  );
+  return is_back && !(target?.stage === null && is_unmoved);
+}
+
+function asPlanned(step: Step, is_whole: boolean): Done {
   const { outcome, why } = step;
   if (outcome === 'refused' || outcome === 'waits') return { step, result: outcome, why };
-  return before === 'made' && outcome === 'held' ? { step, result: 'held', why } : ended(step, 'held');
+  return is_whole && outcome === 'held' ? { step, result: 'held', why } : ended(step, 'held');
 }
 
 function ended(step: Step, result: Result): Done {

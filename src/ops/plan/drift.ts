@@ -10,7 +10,7 @@ import { joined } from '../moves/bulk.ts';
 import type { Ports } from '../ports.ts';
 
 /** Applies that are looked back at for the last one that named a merchant: a file for each region, and more. */
-const MOST_APPLIES = 50;
+export const MOST_APPLIES = 50;
 /** Last lines of a merchant: more than people write between two applies. */
 const MOST_LINES = 500;
 

@@ -7,13 +7,13 @@ import { defined, iso, merchantId } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
-import { settingNames } from './file.ts';
+import { LONGEST_TEXT, MOST_MERCHANTS, settingNames } from './file.ts';
 
 export const exportQuery = z.strictObject({
   merchants: z
     .string()
     .transform((text) => text.split(',').filter((id) => id !== ''))
-    .pipe(z.array(merchantId).min(1).max(2_000))
+    .pipe(z.array(merchantId).min(1).max(MOST_MERCHANTS))
     .exactOptional()
     .describe('these merchants alone'),
 });
@@ -33,7 +33,10 @@ export async function exportFile(
     const kept = comments(ports, merchant);
     if (kept.length > 0) entry.comment = kept.map((line) => ` ${line}`).join('\n');
   }
-  return { text: document.toString({ lineWidth: 0 }) };
+  const text = document.toString({ lineWidth: 0 });
+  if (merchants.length <= MOST_MERCHANTS && text.length <= LONGEST_TEXT) return { text };
+  const limits = { merchants: MOST_MERCHANTS, characters: LONGEST_TEXT };
+  return { text: `# ${say('plan.part_it', limits).text}\n${text}` };
 }
 
 /** The settings that the merchant has for itself; all others follow their default. */

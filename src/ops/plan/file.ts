@@ -1,6 +1,7 @@
 /** A file of merchants: what it may say, and reading it; each error names file, line, column and what would fit. */
 import {
   type Document,
+  isAlias,
   isMap,
   isNode,
   isPair,
@@ -22,7 +23,9 @@ import { endsAfterItStarts, merchantChange } from '../merchants.ts';
 import { FOLLOW, moveTarget } from '../moves/target.ts';
 
 /** Each is read and judged anew at every plan, and named in the audit line of an apply. */
-const MOST_MERCHANTS = 2_000;
+export const MOST_MERCHANTS = 500;
+/** Payments wait while a text is parsed: one of this length takes about 0.2 s of processor time (measured). */
+export const LONGEST_TEXT = 100_000;
 /** Of one refusal; a person repairs no more at once. */
 const MOST_ERRORS = 20;
 
@@ -96,25 +99,38 @@ export function readMerchants(
   text: string,
 ): { wanted: Wanted[]; placeOf(nth: number, field: string): string } {
   const lines = new LineCounter();
-  const document = parseDocument(text, { prettyErrors: false, lineCounter: lines });
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
     return `${name}:${line}:${col}`;
   };
+  // Without the parser's search for keys that are there twice, which compares each with each: `keptDigits` finds them.
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, lineCounter: lines });
   // The parser's own sentences quote the text, which may be a secret.
-  const broken = document.errors.map(({ code, pos }) => say('file.broken', { place: at(pos[0]), code }));
-  if (broken.length > 0) throw refusal(broken);
-  keepDigits(document);
-  const read = file.safeParse(contentOf(document, name), { reportInput: true });
-  if (!read.success) throw refusal(read.error.issues.flatMap((issue) => errorsOf(document, issue, at)));
+  const broken = [...document.errors.map(({ code, pos }) => ({ code, from: pos[0] })), ...keptDigits(document)];
+  if (broken.length > 0) throw refusal(broken, ({ code, from }) => say('file.broken', { place: at(from), code }));
+  const content = contentOf(document, name);
+  const count = countIn(content);
+  if (count > MOST_MERCHANTS)
+    throw new PuenteError(
+      'bad_request',
+      say('file.many', { place: at(offsetOf(document, ['merchants'])), count, most: MOST_MERCHANTS }),
+    );
+  const read = file.safeParse(content, { reportInput: true });
+  if (!read.success) throw refusal(read.error.issues.flatMap(mistakesOf), (one) => mistakeSaid(document, one, at));
   const placeOf = (nth: number, field: string): string => at(offsetOf(document, ['merchants', nth, field]));
   return { wanted: read.data.merchants, placeOf };
 }
 
-function refusal(errors: readonly Spoken[]): PuenteError {
+/** @param sentenceOf of one error: only the errors that are shown get one. */
+function refusal<Wrong>(errors: readonly Wrong[], sentenceOf: (error: Wrong) => Spoken): PuenteError {
   const more = errors.length - MOST_ERRORS;
   const rest = more > 0 ? [say('file.more', { count: more })] : [];
-  return new PuenteError('bad_request', [...errors.slice(0, MOST_ERRORS), ...rest], { between: '\n' });
+  return new PuenteError('bad_request', [...errors.slice(0, MOST_ERRORS).map(sentenceOf), ...rest], { between: '\n' });
+}
+
+function countIn(content: unknown): number {
+  const { merchants } = Object(content) as { merchants?: unknown }; // any content has it or not
+  return Array.isArray(merchants) ? merchants.length : 0;
 }
 
 /** @throws PuenteError bad_request for aliases that would expand without bound. */
@@ -129,8 +145,18 @@ function contentOf(document: Document.Parsed, name: string): unknown {
 /** Fields whose text may look like a number, which YAML would round or shorten: `0700100200`, `1e3`, `1.50`. */
 const TEXTS: readonly string[] = ['id', 'name', 'tags', 'units_in', 'units_out'];
 
-function keepDigits(document: Document.Parsed): void {
+/** Makes texts of these fields' numbers. @returns keys that a mapping has twice. */
+function keptDigits(document: Document.Parsed): { code: string; from: number }[] {
+  const twice: { code: string; from: number }[] = [];
   visit(document, {
+    Map(_key, { items }) {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) twice.push({ code: 'DUPLICATE_KEY', from: startOf(key) });
+        keys.add(key.value);
+      }
+    },
     Scalar(key, scalar, above) {
       const field = above.findLast(isPair)?.key;
       if (key === 'key' || !isScalar(field) || !TEXTS.includes(String(field.value))) return;
@@ -138,19 +164,30 @@ function keepDigits(document: Document.Parsed): void {
       if (value !== null && typeof value !== 'string') scalar.value = source;
     },
   });
+  return twice;
 }
 
-function errorsOf(document: Document.Parsed, issue: z.core.$ZodIssue, at: (offset: number) => string): Spoken[] {
-  if (issue.code !== 'unrecognized_keys') {
-    const wrong = issueSaid(file, issue);
-    return [say('file.at', { place: at(offsetOf(document, issue.path)), wrong })];
-  }
+interface Mistake {
+  issue: z.core.$ZodIssue;
+  /** An unknown one. */
+  key: string | null;
+}
+
+function mistakesOf(issue: z.core.$ZodIssue): Mistake[] {
+  return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => ({ issue, key })) : [{ issue, key: null }];
+}
+
+function mistakeSaid(document: Document.Parsed, { issue, key }: Mistake, at: (offset: number) => string): Spoken {
+  if (key === null) return say('file.at', { place: at(offsetOf(document, issue.path)), wrong: issueSaid(file, issue) });
+  const place = at(offsetOf(document, issue.path, key));
   const allowed = fieldsAt(file, issue.path) ?? [];
-  return issue.keys.map((key) => {
-    const place = at(offsetOf(document, issue.path, key));
-    const near = nearTo(key, allowed);
-    return say('file.unknown', { place, field: key.slice(0, 60), near: near.length === 0 ? null : near, allowed });
-  });
+  // Without a space after its colon, a field and its value are one key, and the value may be a secret.
+  const [field = ''] = key.split(':', 1);
+  if (field !== key && allowed.includes(field)) return say('file.no_space', { place, field });
+  const near = nearTo(field, allowed);
+  return near.length === 0
+    ? say('file.unknown', { place, field: null, near: null, allowed })
+    : say('file.unknown', { place, field, near, allowed });
 }
 
 /** Of the value at a path, else of the nearest value above it. @param key of the mapping at the path: the place of the key. */
@@ -175,10 +212,12 @@ const SECRETS: readonly string[] = ['notice_url', 'notice_secret', 'credential']
 /** The references of a text that need not be valid. */
 export function referencesIn(text: string): string[] {
   const found = new Set<string>();
-  visit(parseDocument(text, { prettyErrors: false }), {
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
+  visit(document, {
     Pair(_nth, { key, value }) {
-      if (!isScalar(key) || !SECRETS.includes(String(key.value)) || !isScalar(value)) return;
-      if (typeof value.value === 'string' && isReference(value.value)) found.add(value.value);
+      if (!isScalar(key) || !SECRETS.includes(String(key.value))) return;
+      const named = isAlias(value) ? value.resolve(document) : value;
+      if (isScalar(named) && typeof named.value === 'string' && isReference(named.value)) found.add(named.value);
     },
   });
   return [...found];

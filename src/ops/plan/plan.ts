@@ -1,37 +1,36 @@
 /** The plan of a file of merchants: what would change, what drifted, what would be refused; judged as by hand. */
 import { createHash } from 'node:crypto';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
 import { Secret } from '../../proxy/vault.ts';
 import { isEnough, type Person } from '../api/person.ts';
+import { issueSaid } from '../api/route.ts';
 import { defined, iso, said, time } from '../fields.ts';
-import { type MerchantView, merchantView, type SettingsChange } from '../merchants.ts';
+import { type MerchantView, merchantChange, merchantView, type SettingsChange } from '../merchants.ts';
 import { moveTarget, routeText, routingOf, unitsOf } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
-import { type Apply, changedSince, lastApplies } from './drift.ts';
-import { isReference, readMerchants, settingNames, type Wanted } from './file.ts';
-import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf } from './steps.ts';
-
-/** Below the largest body of the ops door. */
-const LONGEST_TEXT = 3_000_000;
+import { type Apply, changedSince, lastApplies, MOST_APPLIES } from './drift.ts';
+import { isReference, LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
+import { MOST_TRIES, outcomes, refusalOf, type Step, type StepsAsk, stepsOf } from './steps.ts';
 
 export const planAsk = z.strictObject({
   file: z
     .string()
     .regex(/^[^\p{Cc}/\\]{1,120}$/u)
     .describe('the name of the file, for errors and audit lines'),
-  text: z.string().min(1).max(LONGEST_TEXT).describe('its content: YAML, or JSON'),
+  text: z
+    .string()
+    .min(1)
+    .max(LONGEST_TEXT, encoded(say('file.long', { most: LONGEST_TEXT })))
+    .describe('its content: YAML, or JSON'),
   secrets: z
     .record(
       z.string().max(300),
-      z
-        .string()
-        .min(1)
-        .max(2048)
-        .transform((text) => new Secret(text)),
+      z.string().transform((text) => new Secret(text)),
     )
     .default({})
     .describe('the values of its references, such as env:SHOP_SECRET; used, and never shown'),
@@ -66,7 +65,8 @@ export interface Plan {
 }
 
 /**
- * Reads the store, and changes nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
+ * Reads the store, tries an operator's new credentials at upstream (`MOST_TRIES` of them, one after the other), and changes
+ * nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
  * when an operator applies it.
  * @throws PuenteError bad_request for a file that can't be read, or a reference without its value.
  */
@@ -83,14 +83,25 @@ export async function makePlan(
   const is_operator = isEnough(person.role, 'operator');
   const judge: Person = is_operator ? person : { ...person, role: 'operator' };
   const { override } = ask;
-  const steps = { ...parts, person: judge, sees_secrets: is_operator, override, taken: await takenBy(ports) };
+  const steps = {
+    ...parts,
+    person: judge,
+    sees_secrets: is_operator,
+    override,
+    taken: await takenBy(ports),
+    tries: { left: MOST_TRIES },
+  };
   const merchants: MerchantPlan[] = [];
-  for (const [nth, one] of wanted.entries())
+  for (const [nth, one] of wanted.entries()) {
     merchants.push(await planMerchant(steps, one, changes[nth] ?? {}, applies));
+    // Each is read and judged from the store: payments run between two.
+    await yieldToEventLoop();
+  }
   const named = new Set(wanted.map(({ id }) => id));
   const absent = (await knownMerchants(ports)).filter(({ id }) => !named.has(id));
   const last = applies.find(({ merchants: its }) => wanted.some(({ id }) => its.has(id))) ?? null;
-  return { file: ask.file, sha256, digest: digestOf(sha256, override, merchants), last, merchants, absent };
+  const digest = digestOf(ports, sha256, override, merchants, changes);
+  return { file: ask.file, sha256, digest, last, merchants, absent };
 }
 
 async function planMerchant(
@@ -100,29 +111,34 @@ async function planMerchant(
   applies: readonly Apply[],
 ): Promise<MerchantPlan> {
   const { ports } = ask;
-  const { id: merchant_id, new: is_new, units_in, units_out } = wanted;
-  const planned = { merchant_id, name: wanted.name ?? null, revision: 0, is_new, notes: [], left: [] };
-  let before: Merchant;
+  const { id: merchant_id, units_in, units_out } = wanted;
+  const planned = { merchant_id, name: wanted.name ?? null, revision: 0, is_new: wanted.new, notes: [], left: [] };
+  let before: Merchant | null = null;
+  let is_new = wanted.new;
   try {
-    before = await merchantToChange(ports, merchant_id, wanted, unitsOf(defined({ units_in, units_out })));
+    before = await merchantToChange(ports, merchant_id, wanted);
+    // A file keeps its `new: true`: it must not let mistyped units of the merchant pass from then on.
+    is_new &&= before.revision === 0;
+    await merchantToChange(ports, merchant_id, { new: is_new }, unitsOf(defined({ units_in, units_out })));
   } catch (error) {
+    const unseen = before === null || before.revision === 0 ? 'plan.unseen' : 'plan.unseen_unit';
+    const why = refusalOf(error, say(unseen, unseen === 'plan.unseen' ? {} : { merchant: merchant_id }));
     const step: Step = {
-      ...{ what: 'merchant', kind: null, outcome: 'refused', changes: [], why: refusalOf(error) },
-      ...{ drift: null, change: {}, target: null },
+      ...{ what: 'merchant', kind: null, outcome: 'refused', changes: [], why },
+      ...{ drift: null, change: {}, target: null, is_back: false },
     };
     return { ...planned, steps: [step] };
   }
   const since = await changedSince(ports, merchant_id, applies);
+  const is_older = since.applies.length === 0 && applies.length === MOST_APPLIES;
+  const older = is_older ? [say('plan.old_applies', { most: MOST_APPLIES })] : [];
   const { steps, notes } = await stepsOf(ask, before, wanted, change, since);
   return {
     ...{ merchant_id, is_new, steps, revision: before.revision },
     ...{ name: before.settings.name ?? planned.name, left: leftOf(ports, before, wanted) },
-    notes: [...notes, ...notesOf(ports, before)],
+    notes: [...notes, ...notesOf(ports, before), ...older],
   };
 }
-
-/** Of `merchants set`: a shorter one is a slip. */
-const SHORTEST_SECRET = 8;
 
 /** The settings that an entry names, with the values of its references. @throws PuenteError bad_request. */
 function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: string) => string): SettingsChange {
@@ -136,9 +152,12 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
     const [place, reference] = [placeOf(name), text];
     const secret = isReference(text) ? secrets[text] : new Secret(text);
     if (secret === undefined) throw new PuenteError('bad_request', say('file.no_secret', { place, reference }));
-    if (name !== 'notice_url' && secret.reveal().length < SHORTEST_SECRET)
-      throw new PuenteError('bad_request', say('file.short', { place, reference, least: SHORTEST_SECRET }));
-    named[name] = secret;
+    const field = merchantChange.shape[name];
+    const taken = field.safeParse(secret.reveal(), { reportInput: true });
+    const [issue] = taken.error?.issues ?? [];
+    if (issue !== undefined)
+      throw new PuenteError('bad_request', say('file.value', { place, reference, wrong: issueSaid(field, issue) }));
+    named[name] = taken.data;
   }
   return named as SettingsChange; // the names of `merchantChange`, parsed by its schemas
 }
@@ -147,7 +166,7 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
 const MOST_READ = 500;
 
 /** Merchants that a ramp or a bulk move still has to move: two owners of one stage would undo one another. */
-async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
+export async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
   const open = await store.moves.bulkMoves({ states: ['proposed', 'running', 'paused'] }, MOST_READ);
   return new Map(
     open.flatMap(({ id, ramp, items }) =>
@@ -168,10 +187,21 @@ async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
 const DIGEST_DIGITS = 16;
 
 /**
- * Covers the file, the revision of each merchant, and each step with its outcome: an apply has to find them again. What
- * secrets are is not in it: a viewer's plan, which does not compare them, has the same digest.
+ * Covers the file, the values given for its references, the revision of each merchant, and each step with its outcome: an
+ * apply has to find them again. Stored secrets are not in it, and a step that changes secrets alone is left out: a viewer's
+ * plan, which does not compare them, has the same digest.
  */
-function digestOf(sha256: string, override: boolean, merchants: readonly MerchantPlan[]): string {
+function digestOf(
+  { vault }: Ports,
+  sha256: string,
+  override: boolean,
+  merchants: readonly MerchantPlan[],
+  changes: readonly SettingsChange[],
+): string {
+  // Keyed: a digest is shown, and a guess of a secret must not be tried against it elsewhere.
+  const given = changes.map(({ notice_url, notice_secret, credential }) =>
+    [notice_url, notice_secret, credential].map((value) => value && vault.keyed('plan value', value.reveal())),
+  );
   const seen = merchants.map(({ merchant_id, revision, steps }) => [
     ...[merchant_id, revision],
     steps.flatMap(({ what, kind, outcome, changes }) => {
@@ -180,7 +210,7 @@ function digestOf(sha256: string, override: boolean, merchants: readonly Merchan
     }),
   ]);
   return createHash('sha256')
-    .update(JSON.stringify([sha256, override, seen]))
+    .update(JSON.stringify([sha256, override, given, seen]))
     .digest('hex')
     .slice(0, DIGEST_DIGITS);
 }

@@ -12,14 +12,15 @@ import { defined } from '../fields.ts';
 import { changedBy, type SettingsChange, tryCredential } from '../merchants.ts';
 import { judgeFor, refuseUnlessAllowed } from '../moves/judged.ts';
 import { waitingFor } from '../moves/proposals.ts';
-import { FOLLOW, type MoveTarget, routingChange, routingOf, settingsAfter } from '../moves/target.ts';
+import { directionOf, FOLLOW, type MoveTarget, routingChange, routingOf, settingsAfter } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { driftOf, fieldsOfMove, type Since } from './drift.ts';
 import type { Wanted } from './file.ts';
 
 /**
  * What would become of a step. `propose`: a second person decides. `waits`: it is proposed already. `held`: a step of the
- * merchant before it is not made; the order keeps units from a stage that the file does not want.
+ * merchant before it is not made; the order keeps units from a stage that the file does not want. A move that only leads
+ * back is never held: it is made at any time, as by hand.
  */
 export const outcomes = ['make', 'propose', 'waits', 'refused', 'held'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -39,6 +40,8 @@ export interface Step {
   /** The fields of the operation. */
   change: SettingsChange;
   target: MoveTarget | null;
+  /** A move that only leads back, and not to a stage that its merchant has still to leave. */
+  is_back: boolean;
 }
 
 export interface StepsAsk extends Pick<OpsParts, 'ports' | 'checkUrl'> {
@@ -47,6 +50,8 @@ export interface StepsAsk extends Pick<OpsParts, 'ports' | 'checkUrl'> {
   /** Whether stored secrets are compared with given ones: an operator may replace them, a viewer might guess. */
   sees_secrets: boolean;
   override: boolean;
+  /** Credentials that may still be tried, shared by all merchants: each is a call of upstream. */
+  tries: { left: number };
   /** By merchant: why a ramp or a bulk move that has not ended forbids its moves. */
   taken: ReadonlyMap<string, Spoken>;
 }
@@ -61,18 +66,28 @@ export async function stepsOf(
 ): Promise<{ steps: Step[]; notes: Spoken[] }> {
   const { change: differing, notes } = differingOf(ask, before, change);
   const steps: Step[] = [];
-  let state: State = { merchant: before, is_held: false };
+  let state: State = { merchant: before, wished: before, is_held: false, is_unmoved: false };
   if (Object.keys(differing).length > 0) {
     const { after, detail } = changedBy(ask.ports, before, differing);
     const why = await refusalOfSettings(ask, before.id, differing);
     const outcome = why.length > 0 ? 'refused' : 'make';
     const drift = driftOf(since, Object.keys(differing));
     const changes = sentencesOf('merchant settings', detail);
-    steps.push({ what: 'settings', kind: null, outcome, changes, why, drift, change: differing, target: null });
-    state = { merchant: after, is_held: outcome !== 'make' };
+    const step = {
+      what: 'settings',
+      kind: null,
+      outcome,
+      changes,
+      why,
+      drift,
+      change: differing,
+      target: null,
+    } as const;
+    steps.push({ ...step, is_back: false });
+    state = stateAfter(state, { ...state, wished: after, merchant: after }, outcome);
   }
   for (const target of targetsOf(wanted, ask.override)) {
-    const move = await moveStep(ask, state, inPresentOrder(state.merchant, target), since);
+    const move = await moveStep(ask, state, inPresentOrder(state.wished, target), since);
     if (move === null) continue;
     steps.push(move.step);
     state = move.state;
@@ -80,12 +95,13 @@ export async function stepsOf(
   return { steps, notes };
 }
 
-/** The sentences of a refusal as it would be made by hand; other errors are faults, and pass. */
-export function refusalOf(error: unknown): Spoken[] {
+/**
+ * The sentences of a refusal as it would be made by hand; other errors are faults, and pass.
+ * @param unseen how a file names on purpose what was never seen.
+ */
+export function refusalOf(error: unknown, unseen: Spoken = say('plan.unseen', {})): Spoken[] {
   if (!(error instanceof PuenteError) || error.said.length === 0) throw error;
-  return error.said.map(({ code, facts }) =>
-    code === 'refusal.unseen_purpose' ? say('plan.unseen', {}) : say(code, facts),
-  );
+  return error.said.map(({ code, facts }) => (code === 'refusal.unseen_purpose' ? unseen : say(code, facts)));
 }
 
 // Settings: only those that differ.
@@ -123,11 +139,17 @@ function comparable(name: string, value: unknown): unknown {
   return name === 'tags' ? (value ?? []) : (value ?? null);
 }
 
+/** Calls of upstream in one plan, one after the other: at a timeout each, the last answer comes within minutes. */
+export const MOST_TRIES = 50;
+
 /** As by hand: the outbound guard judges a URL, and upstream a credential. */
 async function refusalOfSettings(ask: StepsAsk, id: string, change: SettingsChange): Promise<Spoken[]> {
   try {
     if (change.notice_url) ask.checkUrl(change.notice_url.reveal());
-    if (change.credential && ask.sees_secrets) await tryCredential(ask.ports, id, change.credential);
+    if (!change.credential || !ask.sees_secrets) return [];
+    if (ask.tries.left === 0) return [say('plan.credentials', { most: MOST_TRIES })];
+    ask.tries.left--;
+    await tryCredential(ask.ports, id, change.credential);
     return [];
   } catch (error) {
     return refusalOf(error);
@@ -141,9 +163,21 @@ function sentencesOf(action: AuditAction, detail: Record<string, unknown>): Spok
 // Moves.
 
 interface State {
-  /** As it would be after the steps before. */
+  /** As it would be after the steps before that are made. */
   merchant: Merchant;
+  /** As it would be if all of them were. */
+  wished: Merchant;
+  /** One of them is not made. */
   is_held: boolean;
+  /** The merchant's own move is not. */
+  is_unmoved: boolean;
+}
+
+/** @param made the state if the step is made. */
+function stateAfter(before: State, made: Omit<State, 'is_held'>, outcome: Outcome): State {
+  return outcome === 'make'
+    ? { ...made, is_held: before.is_held }
+    : { ...made, merchant: before.merchant, is_held: true };
 }
 
 /**
@@ -183,37 +217,52 @@ function inPresentOrder({ settings }: Merchant, target: MoveTarget): MoveTarget 
 /** Null when the merchant is there already. */
 async function moveStep(
   { ports, person, taken }: StepsAsk,
-  { merchant, is_held }: State,
+  state: State,
   target: MoveTarget,
   since: Since,
 ): Promise<{ step: Step; state: State } | null> {
-  const made = (outcome: Outcome, changes: Spoken[], why: Spoken[], after: Merchant) => {
-    const drift = driftOf(since, fieldsOfMove(target.kind ?? null));
-    const step: Step = { what: 'move', kind: target.kind ?? null, outcome, changes, why, drift, change: {}, target };
-    return { step, state: { merchant: after, is_held: outcome !== 'make' } };
+  const { settings: rules } = ports;
+  const movedFrom = (merchant: Merchant): Merchant => ({
+    ...merchant,
+    settings: settingsAfter(rules, merchant.settings, target),
+  });
+  let [wished, after]: [Merchant, Merchant] = [state.wished, state.merchant];
+  const made = (outcome: Outcome, changes: Spoken[], why: Spoken[], is_back = false) => {
+    const kind = target.kind ?? null;
+    const drift = driftOf(since, fieldsOfMove(kind));
+    const step: Step = { what: 'move', kind, outcome, changes, why, drift, change: {}, target, is_back };
+    const is_unmoved = state.is_unmoved || (kind === null && outcome !== 'make');
+    return { step, state: stateAfter(state, { wished, merchant: after, is_unmoved }, outcome) };
   };
-  let after: Merchant;
   try {
-    after = { ...merchant, settings: settingsAfter(ports.settings, merchant.settings, target) };
+    [wished, after] = [movedFrom(state.wished), movedFrom(state.merchant)];
   } catch (error) {
-    return made('refused', sentencesOf('move proposed', { target }), refusalOf(error), merchant);
+    return made('refused', sentencesOf('move proposed', { target }), refusalOf(error));
+  }
+  const { merchant } = state;
+  const sense = directionOf(routingOf(rules, merchant.settings), routingOf(rules, after.settings)).kind;
+  // A kind that follows a merchant which does not move yet would follow it to a stage that the file does not want.
+  const is_back = sense === 'back' && !(target.stage === null && state.is_unmoved);
+  if (state.is_held && !is_back) {
+    if (isDeepStrictEqual(wished.settings, state.wished.settings)) return null;
+    const changes = routesSaid(ports, state.wished, wished, target);
+    return made('held', changes, [say('plan.held', {})]);
   }
   if (isDeepStrictEqual(after.settings, merchant.settings)) return null;
   const changes = routesSaid(ports, merchant, after, target);
-  if (is_held) return made('held', changes, [say('plan.held', {})], after);
   const other = taken.get(merchant.id);
-  if (other !== undefined) return made('refused', changes, [other], after);
+  if (other !== undefined) return made('refused', changes, [other], is_back);
   const judged = await judgeFor(asIf(ports, merchant), merchant, target, person);
   try {
     refuseUnlessAllowed(judged);
   } catch (error) {
-    return made('refused', changes, refusalOf(error), after);
+    return made('refused', changes, refusalOf(error), is_back);
   }
   const lacks = judged.judgement.missing.map(({ said }) => say(said.code, said.facts));
-  if (judged.judgement.needs !== 'approval') return made('make', changes, lacks, after);
+  if (judged.judgement.needs !== 'approval') return made('make', changes, lacks, is_back);
   const first = await waitingFor(ports, merchant.id, target);
-  if (first === undefined) return made('propose', changes, lacks, after);
-  return made('waits', changes, [say('plan.waits', { name: first.proposed_by, id: first.id })], after);
+  if (first === undefined) return made('propose', changes, lacks);
+  return made('waits', changes, [say('plan.waits', { name: first.proposed_by, id: first.id })]);
 }
 
 function routesSaid(ports: Ports, before: Merchant, after: Merchant, { kind, stage }: MoveTarget): Spoken[] {

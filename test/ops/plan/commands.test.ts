@@ -1,4 +1,5 @@
 /** `puente plan`, `plan export` and `apply`: every sentence in golden files, exit codes, references, confirmation; the audit page. */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,6 +72,15 @@ it('tells a day of a file: plan, refused steps, apply, drift, nothing to do', as
   await expect(same.out).toMatchFileSnapshot(golden('same'));
   expect(same.code).toBe(0);
   expect((await as(ANA, ['plan', calm])).code).toBe(0);
+});
+
+it('the digest is that of the file, also with a byte order mark', async () => {
+  const text = `\uFEFFmerchants: [{id: ${ARGENTINA}}]\n`;
+  const { out, err } = await puente('plan', file('marked.yaml', text));
+  expect([err, out]).toEqual([
+    '',
+    expect.stringContaining(`sha256 ${createHash('sha256').update(text).digest('hex')}`),
+  ]);
 });
 
 it('exports what is there, and that changes nothing', async () => {

@@ -40,7 +40,7 @@ describe('what is wrong is said with its place and what would fit', () => {
     [
       'an unknown section',
       'shops: []\n',
-      ['shops.yaml:1:1: shops is no field here; allowed is merchants', 'shops.yaml:1:1: merchants is missing'],
+      ['shops.yaml:1:1: this is no field here; allowed is merchants', 'shops.yaml:1:1: merchants is missing'],
     ],
     [
       'an unknown stage',
@@ -82,6 +82,19 @@ describe('what is wrong is said with its place and what would fit', () => {
       'a secret in the file',
       shop('credential: APP_USR-123-secret'),
       ['shops.yaml:3:17:', 'a secret is not written into the file', 'env:NAME'],
+    ],
+    [
+      'a secret without a space before it',
+      'merchants: [{id: 700100200, credential:APP_USR-123-secret}]',
+      ['shops.yaml:1:29: a space is missing after credential:'],
+    ],
+    [
+      'a secret in the place of a field',
+      shop('"APP_USR-123-secret": env:A\nnotice_secrt:APP_USR-1: 1'),
+      [
+        'shops.yaml:3:5: this is no field here; allowed is',
+        'shops.yaml:4:5: notice_secrt is no field here; near it: notice_secret',
+      ],
     ],
     ['no date', shop('deprecation: {sunset_at: soon}'), ['shops.yaml:3:30:', 'an instant such as']],
     [
@@ -147,4 +160,8 @@ it('only fields of secrets refer to a variable or a file', () => {
   );
   expect(referencesIn(text)).toEqual(['env:CAFE', 'file:url.txt']);
   expect(referencesIn('merchants: [')).toEqual([]);
+  const anchored = 'merchants:\n  - {id: 1, credential: &t env:CAFE}\n  - {id: 2, notice_secret: *t}\n';
+  expect(referencesIn(anchored)).toEqual(['env:CAFE']);
+  const elsewhere = 'merchants:\n  - {id: 1, name: &t env:CAFE}\n  - {id: 2, credential: *t}\n';
+  expect(referencesIn(elsewhere)).toEqual(['env:CAFE']);
 });

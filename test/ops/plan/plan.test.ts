@@ -270,15 +270,23 @@ it('sets kinds first that get a stage of their own, and never takes a kind to a 
   expect(await files.plan(follows)).toMatchObject({ changes: 0 });
 });
 
-it('holds back the moves after one that is not made', async () => {
+it('holds back the moves after one that is not made, and never one that only leads back', async () => {
   await bench.move({ stage: 'shadow' });
-  const text = `merchants: [{id: ${ARGENTINA}, stage: legacy, kinds: {qr: {stage: orders}}}]`;
-  expect(stepsIn(await files.plan(text))).toEqual([
+  const forward = `merchants: [{id: ${ARGENTINA}, stage: canary, share: 5, kinds: {qr: {stage: orders}}}]`;
+  expect(stepsIn(await files.plan(forward))).toEqual([
     'refused: QR: shadow → orders',
-    'held: shadow → legacy; devices: shadow → legacy; intents: shadow → legacy',
+    'held: shadow → canary at 5 %; devices: shadow → canary at 5 %; intents: shadow → canary at 5 %',
   ]);
-  expect(await files.apply(text)).toMatchObject({ made: 0, not_made: 2 });
+  expect(await files.apply(forward)).toMatchObject({ made: 0, not_made: 2 });
   expect((await bench.stageOf()).stage).toBe('shadow');
+  for (const more of ['kinds: {qr: {stage: orders}}', 'notice_url: "https://10.0.0.1/"']) {
+    const back = `merchants: [{id: ${ARGENTINA}, stage: legacy, ${more}}]`;
+    const steps = stepsIn(await files.plan(back));
+    expect(steps).toEqual([expect.stringMatching(/^refused: /), 'make: shadow → legacy']);
+    expect(resultsIn(await files.apply(back))).toEqual(steps.map((step) => step.replace('make', 'made')));
+    expect((await bench.stageOf()).stage).toBe('legacy');
+    await bench.move({ stage: 'shadow' });
+  }
 });
 
 it('secrets come from elsewhere: compared for operators alone, tried as by hand, shown nowhere', async () => {
@@ -296,7 +304,13 @@ it('secrets come from elsewhere: compared for operators alone, tried as by hand,
     text,
     secrets: { ...secrets, 'file:secret.txt': 'short' },
   });
-  expect(messageOf(short)).toContain('shops.yaml:5:20: the value of file:secret.txt is too short for a secret: 8');
+  expect(messageOf(short)).toContain(
+    'shops.yaml:5:20: the value of file:secret.txt does not fit: Too small: expected string to have >=8',
+  );
+  const long = { ...secrets, 'file:secret.txt': 'x'.repeat(513) };
+  expect(messageOf(await bench.as(BEN, 'POST', '/api/plan', { file: 'shops.yaml', text, secrets: long }))).toContain(
+    'the value of file:secret.txt does not fit: Too big: expected string to have <=512',
+  );
   const theirs = { ...secrets, 'env:TOKEN': tokenOf(BRAZIL) };
   const other = await files.plan(text, { secrets: theirs });
   expect(other.merchants[0]?.steps).toMatchObject([
@@ -353,12 +367,12 @@ it('leaves the moves of a merchant to its ramp or bulk move until that has ended
   const text = `merchants: [{id: ${ARGENTINA}, name: Café, stage: legacy}]`;
   const plan = await files.plan(text);
   expect(stepsIn(plan)).toEqual(['make: name: the default → Café', 'refused: shadow → legacy']);
-  expect(whyOf(plan, [0, 1])).toContain(`in the ramp ${ramp.id}, which moves it`);
+  expect(whyOf(plan, [0, 1])).toContain(`The ramp ${ramp.id} moves merchant ${ARGENTINA}.`);
   await bench.as(BEN, 'POST', `/api/ramps/${ramp.id}/cancel`, { reason: 'the file moves it' });
   expect(await files.plan(text)).toMatchObject({ refused: 0, changes: 2 });
 });
 
-it('says what is in force: a brown-out, a safety stop', async () => {
+it('says which brown-out is in force', async () => {
   await byHand(URUGUAY, { name: 'Panadería' });
   const until = new Date(Date.now() + 3_600_000).toISOString();
   await bench.as(EVA, 'POST', '/api/brownouts', {
