@@ -172,6 +172,11 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
     }
   });
   const unknown = own.unknown ?? table.unknown;
+  if (!isDeepStrictEqual(unknown, table.unknown)) {
+    const why = `Of fields without a row: ${JSON.stringify(table.unknown ?? 'none')} → ${JSON.stringify(unknown)}.`;
+    const replaces = table.unknown === undefined ? [] : [`${table.table}#unknown`];
+    laying.laid.push({ row: `${table.table}#${laying.layer}.unknown`, replaces, removes: false, why });
+  }
   return { ...table, rows, ...(unknown === undefined ? {} : { unknown }) };
 }
 

@@ -37,18 +37,40 @@ export function viewTables(tables: LoadedTables, folder: string | null): TablesV
 }
 
 /** For the doctor. */
-export function tablesFinding(tables: LoadedTables): Finding {
-  const { revision, laid, with_own } = tables;
+export async function tableFindings(ports: Pick<Ports, 'tables' | 'store'>): Promise<Finding[]> {
+  const unseen = await unseenWithTables(ports);
+  if (unseen.length === 0) return [fineTables(ports.tables)];
+  const named = unseen.slice(0, MOST_NAMED).map((id) => `merchants/${id}`);
+  const says = `tables of merchants that Puente has never seen: ${named.join(', ')}${moreThan(unseen)}`;
+  const repair = 'Look whether an id is mistyped, because the merchant that is meant has no tables of its own then.';
+  return [fineTables(ports.tables), about('tables of merchants').warning(says, repair)];
+}
+
+/** Merchants with tables of their own, but without a row or a call. */
+async function unseenWithTables({ tables, store }: Pick<Ports, 'tables' | 'store'>): Promise<string[]> {
+  if (tables.with_own.length === 0) return [];
+  const stored = (await store.merchants.merchants()).map(({ id }) => id);
+  const seen = new Set([...stored, ...(await store.exchanges.calledMerchants())]);
+  return tables.with_own.filter((id) => !seen.has(id));
+}
+
+function fineTables(tables: LoadedTables): Finding {
+  const { revision, shipped_revision, laid, with_own } = tables;
   const rows = `${laid.length} ${laid.length === 1 ? 'row' : 'rows'} of your own`;
-  const own = laid.length === 0 ? 'the tables of this build' : `with ${rows}`;
+  const own = revision === shipped_revision ? 'the tables of this build' : `with ${rows}`;
   const others = with_own.map((merchant_id) => `${merchant_id}: ${tablesOf(tables, merchant_id).revision}`);
-  const more = others.length > MOST_NAMED ? ` and ${others.length - MOST_NAMED} more` : '';
   const merchants =
-    others.length === 0 ? '' : `; merchants with their own: ${others.slice(0, MOST_NAMED).join(', ')}${more}`;
+    others.length === 0
+      ? ''
+      : `; merchants with their own: ${others.slice(0, MOST_NAMED).join(', ')}${moreThan(others)}`;
   return about('tables').fine(`revision ${revision}, ${own}${merchants}`);
 }
 
 const MOST_NAMED = 5;
+
+function moreThan({ length }: readonly string[]): string {
+  return length > MOST_NAMED ? ` and ${length - MOST_NAMED} more` : '';
+}
 
 // The audit line.
 
@@ -65,7 +87,9 @@ const MOST_CALLS = 200;
  * and for each with its own (null: the tables of all). A first start with the shipped tables changes nothing.
  */
 export async function noteTables(ports: Ports): Promise<void> {
-  const { tables, store, clock } = ports;
+  const { tables, store, clock, log } = ports;
+  for (const merchant of await unseenWithTables(ports))
+    log.warn('the folder has tables of a merchant that was never seen: is its id mistyped?', { merchant });
   const lines = await store.audit.auditsOf({ action: ACTION }, MOST_LINES); // newest first
   const earlier = new Map(lines.toReversed().map((line) => [line.subject, revisionIn(line)]));
   const subjects = [ALL, ...new Set([...tables.with_own, ...[...earlier.keys()].filter((one) => one !== ALL)])];

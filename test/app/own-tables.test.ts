@@ -126,6 +126,26 @@ it('uses the tables of each merchant, records their revision, and writes what ch
   });
 });
 
+it('warns of tables of a merchant that was never seen, until it is', async () => {
+  const alone = mkdtempSync(join(tmpdir(), 'puente-own-'));
+  const file = join(alone, 'merchants', ARGENTINA, CREATE);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, DESCRIBED('Kiosk'));
+  const bench = await startBench({ PUENTE_MAPPINGS_FOLDER: alone });
+  const warned = async () =>
+    (
+      (await bench.ops('/api/doctor')).body as { findings: { name: string; level: string; says: string }[] }
+    ).findings.find(({ name }) => name === 'tables of merchants'); // the API's shape
+  expect(await warned()).toMatchObject({
+    level: 'warning',
+    says: `tables of merchants that Puente has never seen: merchants/${ARGENTINA}`,
+  });
+  await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { merchant: ARGENTINA, body: { amount: 1500 } });
+  expect(await warned()).toBeUndefined();
+  await bench.close();
+  rmSync(alone, { recursive: true });
+});
+
 it('opens no door while a proof fails, and names file, line and what would fit', async () => {
   write(
     'point/mode.request.yaml',

@@ -102,6 +102,15 @@ describe('a row of one’s own', () => {
     expect(created(added, 'MLC', { amount: 1500 }).value.body).toMatchObject({ description: 'Shop' });
   });
 
+  it('lists another policy for fields without a row', () => {
+    const { laid } = loaded({ [CREATE]: 'unknown: refuse\n' });
+    expect(laid).toMatchObject([
+      { row: 'point.create.request#own.unknown', replaces: ['point.create.request#unknown'], removes: false },
+    ]);
+    expect(laid[0]?.why).toMatch(/note.* → "refuse"/);
+    expect(loaded({ [CREATE]: 'unknown: { MLM: refuse, elsewhere: note }\n' }).laid).toEqual([]);
+  });
+
   it('is taken away with a reason only, and what is required stays', () => {
     const removal = (path: string): Record<string, string> => ({
       [CREATE]: `rows:\n  - { remove: ${path}, ${WHY} }\n`,

@@ -1,7 +1,7 @@
 /** Assesses a capture of legacy traffic: translates every call on paper, before any is routed to orders. */
 import { PuenteError } from '../../error.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import type { Tables } from '../../mapping/tables.ts';
+import { type Tables, tablesOf } from '../../mapping/tables.ts';
 import { type Exchange, endpointName, noteUnknown } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages, redactName } from '../../proxy/evidence/redact.ts';
@@ -184,7 +184,8 @@ function siteOf({ options, sites, beside }: Work, merchant_id: string | null): s
 
 /** Translates a call with messages again; a call without them keeps its captured shadow. */
 function record(work: Work, exchange: Exchange): void {
-  const { tools, book, sums } = work;
+  const { book, sums } = work;
+  const tools = { ...work.tools, tables: tablesOf(work.tools.tables, exchange.merchant_id) };
   const request =
     exchange.messages === null ? null : (requestOf(work.match, exchange.messages.request)?.request ?? null);
   const voucher = work.beside.merchants.get(exchange.merchant_id ?? '')?.voucher ?? work.options.voucher;
@@ -205,7 +206,7 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 
 /** A capture does not contain the merchant's settings on this installation. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
-  const { revision, operations, isCarried } = tables;
+  const { revision, operations, isCarried } = tablesOf(tables, merchant_id);
   const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
   const nothing = {
     shed: null,
@@ -242,10 +243,11 @@ function exchangeOfCall({ tools, options, match: find, tally }: Work, { line, ca
   else if (match.operation.request !== null)
     for (const name of unknownHeaderNames(Object.keys(clean.request.headers))) noteUnknown(unknown, 'header', name);
   const unit = unitOf(match?.path ?? {});
+  const merchant_id = merchantOf(call, match) ?? options.merchant_id ?? UNKNOWN_MERCHANT;
   return {
     id: `line-${line}`,
     at: call.at ?? tools.now,
-    merchant_id: merchantOf(call, match) ?? options.merchant_id ?? UNKNOWN_MERCHANT,
+    merchant_id,
     operation: match?.operation.name ?? null,
     kind: match?.operation.kind ?? null,
     lane: 'legacy',
@@ -256,7 +258,7 @@ function exchangeOfCall({ tools, options, match: find, tally }: Work, { line, ca
     error: status < 400 ? null : errorOf(clean.answer.body),
     outcome: outcomeOf(status, []),
     duration_ms: call.duration_ms ?? 0,
-    tables_revision: tools.tables.revision,
+    tables_revision: tablesOf(tools.tables, merchant_id).revision,
     upstream: [],
     fired: [],
     losses: [],

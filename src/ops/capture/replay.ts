@@ -1,4 +1,5 @@
 /** Replays captured calls: compares what today's tables would do with what was done when the calls came. */
+import { tablesOf } from '../../mapping/tables.ts';
 import type { Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
@@ -108,7 +109,8 @@ function again(work: Work, entry: CallEntry): Replayed {
   if (exchange.operation === null) return leftOut('of no operation: proxied untouched');
   if (exchange.messages === null) return leftOut('its messages were not kept (puente capture on)');
   const merchant = work.beside.merchants.get(exchange.merchant_id ?? '') ?? null;
-  return replayExchange({ ...work.tools, match: work.match }, exchange, exchange.messages, merchant);
+  const tables = tablesOf(work.tools.tables, exchange.merchant_id);
+  return replayExchange({ ...work.tools, tables, match: work.match }, exchange, exchange.messages, merchant);
 }
 
 function add(counts: Map<string, number>, why: string): void {

@@ -7,7 +7,8 @@ import { PuenteError } from '../../error.ts';
 import type { AssessedMerchant, AssessmentView } from '../capture/assessment.ts';
 import type { Replay } from '../capture/replay.ts';
 import { readinessText, VERDICT_EXIT } from './evidence.ts';
-import { withManual } from './help.ts';
+import { SETTINGS_VARIABLES, withManual } from './help.ts';
+import type { FolderInSettings } from './mapping.ts';
 import {
   type Columns,
   exitCodes,
@@ -25,6 +26,9 @@ const MIN_SAMPLE = 20;
 /** Rows of a list in text output; `--json` has all. */
 const MOST_ROWS = 25;
 
+/** As of `check` and `explain`; without it `mappings.folder`. */
+const OWN_FOLDER = 'tables of your own to lay over them (mappings.folder)';
+
 interface AssessOptions extends Output {
   merchant?: string;
   site?: string;
@@ -32,9 +36,10 @@ interface AssessOptions extends Output {
   host: string[];
   minSample: number;
   output?: string;
+  folder?: string;
 }
 
-export function addAssessCommand(program: Command): void {
+export function addAssessCommand(program: Command, folderInSettings: FolderInSettings): void {
   const command = program
     .command('assess <file>')
     .description('how orders would have handled a capture of legacy traffic: verdicts, losses, coverage, blockers')
@@ -50,9 +55,12 @@ export function addAssessCommand(program: Command): void {
       [],
     )
     .option('--min-sample <calls>', 'fewer calls of an operation prove nothing', wholeNumber, MIN_SAMPLE)
+    .option('--folder <directory>', OWN_FOLDER)
     .option('--json', 'print JSON')
     .option('--output <file>', 'write the report as one HTML file too')
-    .action(assess);
+    .action(async (file: string, options: AssessOptions) => {
+      await assess(file, options, options.folder ?? (await folderInSettings()));
+    });
   withManual(command, {
     notes: `
 FILE is a capture of Puente, a HAR export of a browser or proxy, JSON lines
@@ -72,13 +80,14 @@ Every line is counted: lines = assessed + of no operation + to other hosts + unr
       blocked: 'a merchant is blocked',
       inconclusive: 'none is blocked, and of one too little was seen',
     },
+    variables: SETTINGS_VARIABLES,
   });
 }
 
-async function assess(file: string, options: AssessOptions): Promise<void> {
+async function assess(file: string, options: AssessOptions, folder: string | null): Promise<void> {
   const [{ assessmentOf }, { assessmentHtml, listsOf, viewAssessment }, { loadTables, redactValue, readCapture }] =
     await Promise.all([import('../capture/assess.ts'), import('../capture/assessment.ts'), loadTools()]);
-  const tables = loadTables(MAPPINGS);
+  const tables = loadTables(MAPPINGS, null, folder);
   const now = Date.now();
   const assessment = await assessmentOf(
     readCapture(bytesOf(file, options)),
@@ -176,19 +185,20 @@ function listText(title: string, rows: readonly Row[]): string {
   return `\n${title} (${rows.length}):\n${table(columns, rows.slice(0, MOST_ROWS))}${more}`;
 }
 
-export function addReplayCommand(program: Command): void {
+export function addReplayCommand(program: Command, folderInSettings: FolderInSettings): void {
   const command = program
     .command('replay <file>')
     .description("what today's tables would do with a capture, against what was done then; only changes are printed")
     .addOption(new Option('--against <what>', 'what does the work now').choices(['tables']).makeOptionMandatory())
     .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
+    .option('--folder <directory>', OWN_FOLDER)
     .option('--json', 'print JSON')
-    .action(async (file: string, options: Output & { mappings: string }) => {
+    .action(async (file: string, options: Output & { mappings: string; folder?: string }) => {
       const [{ replayOf }, { loadTables, redactValue, readCapture }] = await Promise.all([
         import('../capture/replay.ts'),
         loadTools(),
       ]);
-      const tables = loadTables(options.mappings);
+      const tables = loadTables(options.mappings, null, options.folder ?? (await folderInSettings()));
       const parts = { tables, redact: redactValue, clock: performance };
       const found = await replayOf(readCapture(bytesOf(file, options)), parts);
       print(options, found, replayText(found));
@@ -211,6 +221,7 @@ found and none is ruled out: that is inconclusive.`,
       inconclusive: 'too little was replayed to rule changes out',
       changed: "today's tables would do something else",
     },
+    variables: SETTINGS_VARIABLES,
   });
 }
 

@@ -59,9 +59,9 @@ export function puenteProgram(parts: ProgramParts): Command {
   group('Merchants and their moves', fleetFaces, merchantFaces, importFaces, readinessFaces, stageFaces, moveFaces);
   group('Merchants and their moves', rampFaces, bulkFaces, planFaces, brownoutFaces, safetyFaces);
   program.commandsGroup('Evidence:');
-  addAssessCommand(program);
+  addAssessCommand(program, parts.folderInSettings);
   group('Evidence', evidenceFaces, captureFaces);
-  addReplayCommand(program);
+  addReplayCommand(program, parts.folderInSettings);
   group('Evidence', reportFaces, registerFaces);
   addReportDiff(program);
   group('Sales, notices and decisions', traceFaces, noticeFaces, incidentFaces, reconcileFaces, auditFaces);

@@ -2,7 +2,7 @@
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
-import { tablesFinding } from '../tables.ts';
+import { tableFindings } from '../tables.ts';
 import { alertFindings, type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';
 import { about, type Finding, type FindingLevel, findingLevels, type Installation } from './finding.ts';
@@ -36,7 +36,7 @@ export async function examine(
   };
   const findings = [
     about('versions').fine(`Puente ${installation.versions.puente} on Node ${installation.versions.node}`),
-    tablesFinding(ports.tables),
+    ...(await tableFindings(ports)),
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),
     ...doorFindings(installation.doors, now),

@@ -1,7 +1,7 @@
 /** `puente capture`, `assess` and `replay` as people and pipelines run them. */
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
@@ -17,6 +17,16 @@ beforeAll(() => {
 });
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A folder with a row of one's own for ARGENTINA alone, by which a create with a description is refused. */
+function ownFolder(field: string): string {
+  const folder = mkdtempSync(join(directory, 'own-'));
+  const file = join(folder, 'merchants', ARGENTINA, 'point', 'create.request.yaml');
+  mkdirSync(dirname(file), { recursive: true });
+  const why = 'Our tills must not send it any more.';
+  writeFileSync(file, `rows:\n  - { drop: ${field}, policy: refuse, why: ${why} }\n`);
+  return folder;
+}
 
 function written(name: string, text: string): string {
   const file = join(directory, name);
@@ -43,6 +53,27 @@ describe('assess', () => {
     expect(out).toMatch(/^9 is BLOCKED/m);
     expect(out).toContain('property_value');
     expect(code).toBe(3);
+  });
+
+  test("each merchant's calls are assessed by its own tables, of --folder or of the settings", async () => {
+    const of = (merchant: string) => ({
+      ...create,
+      headers: { authorization: `Bearer APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}` },
+      body: { amount: 1500, notification_url: 'https://shop.example/n' },
+    });
+    const input = lines(of(ARGENTINA), of('900100250'));
+    const folder = ownFolder('body.notification_url');
+    const verdicts = (out: string) =>
+      (JSON.parse(out) as { merchants: { merchant_id: string; verdicts: { verdict: string }[] }[] }).merchants.map(
+        ({ merchant_id, verdicts }) => [merchant_id, verdicts.map(({ verdict }) => verdict)],
+      ); // the command's shape
+    const argv = ['assess', '-', '--json', '--site', 'MLA'];
+    const expected = [
+      [ARGENTINA, ['refused_here']],
+      ['900100250', ['accepted']],
+    ];
+    expect(verdicts((await puente([...argv, '--folder', folder], { input })).out)).toEqual(expected);
+    expect(verdicts((await puente(argv, { input, env: { PUENTE_MAPPINGS_FOLDER: folder } })).out)).toEqual(expected);
   });
 
   test('too little is exit code 4, as JSON from standard input', async () => {
@@ -151,6 +182,9 @@ describe('a capture of a running Puente', () => {
       changes: [{ operation: 'point.create_intent', what: 'upstream', count: 1 }, { what: 'upstream' }],
     });
     expect(other.code).toBe(6);
+    const folder = ownFolder('body.additional_info.ticket_number');
+    const own = await command(['replay', output, '--against', 'tables', '--folder', folder, '--json']);
+    expect(JSON.parse(own.out)).toMatchObject({ sums: { replayed: 1, changed: 1 } });
     const off = await run('capture', 'off', ARGENTINA, '--reason', 'it is enough');
     expect(off.code).toBe(0);
     await sell();
