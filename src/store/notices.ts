@@ -127,7 +127,8 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       return run<AttemptSum>(
         conditionsOf(filter),
         (where) => `SELECT merchant_id, url, outcome, count(*) AS count, max(at) AS last_at,
-             count(*) FILTER (WHERE at - created_at > ${LATE_AFTER_MS}) AS late
+             count(*) FILTER (WHERE at - created_at > ${LATE_AFTER_MS} AND NOT EXISTS (SELECT 1 FROM notice_attempts AS earlier
+               WHERE earlier.notice_id = notices.id AND earlier.outcome = 'delivered' AND earlier.at < notice_attempts.at)) AS late
            FROM notices INDEXED BY ${index} JOIN notice_attempts ON notice_attempts.notice_id = notices.id
            WHERE ${where} GROUP BY merchant_id, url, outcome`,
       );

@@ -99,7 +99,9 @@ const parts = {
         known_to: z.enum(['puente', 'upstream', 'both']).describe('both: they differ'),
         state: z
           .enum(['open', 'acknowledged', 'repaired'])
-          .describe('open: nothing has shown since that both agree; acknowledged: nor will it, as a person said since'),
+          .describe(
+            'open: nothing has shown since that both agree; acknowledged: a person has said since that nothing can repair it',
+          ),
         kind: z.enum([...mismatchKinds, 'lost', 'in_doubt']),
         found_at: time,
         merchant_id: z.string(),

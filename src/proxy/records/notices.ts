@@ -76,7 +76,7 @@ export const LATE_AFTER_MS = 15 * 60_000;
 export interface AttemptSum extends Pick<Attempt, 'url' | 'outcome'> {
   merchant_id: string;
   count: number;
-  /** Of these, those made more than `LATE_AFTER_MS` after their notice. */
+  /** Of these, those made more than `LATE_AFTER_MS` after their notice, which was not delivered before. */
   late: number;
   /** Epoch ms of the newest. */
   last_at: number;

@@ -134,6 +134,24 @@ function itFinds(harness: Harness): void {
     expect(await store.notices.sumAttempts({ since: NOON - 1, until: NOON })).toEqual([]);
   });
 
+  it('counts a first delivery as late, and no replay of a delivered notice', async () => {
+    await linkWith(store, ['1', '2']);
+    await end(store, '1', 'delivered');
+    await store.notices.replayNotices(
+      (await store.notices.notices({}, 10)).map(({ id }) => id),
+      LATER,
+      auditOf('replay notices', { notices: 1 }),
+    );
+    const at = NOON + 60 * MINUTE_MS;
+    for (const notice of await store.notices.dueNotices(at, 100))
+      await store.notices.recordAttempt(
+        notice,
+        { ...attempt('delivered', 200), at },
+        { state: 'delivered', next_attempt_at: at },
+      );
+    expect(await store.notices.sumAttempts({ since: NOON, until: NOON + 1 })).toMatchObject([{ count: 3, late: 1 }]);
+  });
+
   it('finds by link, merchant, state, topic and time, newest first, within the limit', async () => {
     const link = await opened(store);
     const notices = [
