@@ -25,6 +25,7 @@ import type {
   Incident,
   IncidentFilter,
   NewIncident,
+  PaidUnheard,
 } from '../proxy/records/incidents.ts';
 import type {
   Attempt,
@@ -195,12 +196,15 @@ export interface BulkFilter {
 interface IncidentStore {
   /** What stands now; of a large backlog only its count is read. */
   conditions(limits: ConditionLimits): Promise<Condition[]>;
+  /** Of one merchant: what was paid after `since` up to `before` (epoch ms), and its till does not know; null: nothing. */
+  paidUnheardOf(merchant_id: string, before: number, since: number): Promise<PaidUnheard | null>;
   /** Newest first. */
   incidents(filter: IncidentFilter, limit: number): Promise<Incident[]>;
   /**
    * Opens it with an alert for each receiver, or adds it to the open one of its kind, merchant and subject: the count of
-   * a condition is replaced, a line of the audit chain is added. A line counts once. One that has grown tenfold since it
-   * was announced is announced again, except to receivers for whom an alert of it waits: that one names its new count.
+   * a condition is replaced, a line of the audit chain is added. A line counts once. One that counts ten
+   * times what a receiver acknowledged last is announced to it again, unless an alert of it waits for that receiver. A
+   * condition that falls grows from there.
    */
   noteIncident(incident: NewIncident, receivers: readonly string[]): Promise<void>;
   /** With an alert for the receivers that were sent one of it. @returns false when it was closed already. */
@@ -211,10 +215,16 @@ interface IncidentStore {
   passLines(sequence: number): Promise<void>;
   /** Of each receiver the oldest alert that is due, and no earlier one of its incident waits: those arrive in order. */
   dueAlerts(now: number): Promise<Alert[]>;
-  /** Counts an attempt and puts the next one off, before it is sent. @returns false: another process was first. */
-  takeAlert(alert: Alert, next_attempt_at: number): Promise<boolean>;
-  /** How the attempt that was taken ended; `pending` is tried again. */
-  endAlert(alert: Alert, state: Alert['state'], detail: string): Promise<void>;
+  /**
+   * Counts an attempt and puts the next one off, before it is sent. @param count of the incident, as the attempt names it.
+   * @returns false: another process was first.
+   */
+  takeAlert(alert: Alert, next_attempt_at: number, count: number): Promise<boolean>;
+  /**
+   * How the attempt that was taken ended; `pending` is tried again. After `delivered`, an incident that has grown since
+   * it was taken is announced. @param at epoch ms.
+   */
+  endAlert(alert: Alert, state: Alert['state'], detail: string, at: number): Promise<void>;
   /** By receiver: how many wait, and the last one that was tried. */
   alertsOf(receiver: string): Promise<{ waiting: number; last: Alert | null }>;
 }

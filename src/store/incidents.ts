@@ -5,6 +5,7 @@ import {
   type ConditionLimits,
   type Incident,
   LONGEST_WAIT_MS,
+  type PaidUnheard,
 } from '../proxy/records/incidents.ts';
 import type { BulkItem } from '../proxy/records/routing.ts';
 import type { Trip } from '../proxy/routing/merchant.ts';
@@ -21,25 +22,15 @@ import { ALERT, INCIDENT, LINES_PASSED, oneOfThese } from './writes.ts';
 
 export function incidentMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const { one, list } = readsOf(reader);
+  const { one } = readsOf(reader);
   const passed = one<[], { line: number }, number>(LINES_PASSED, ({ line }) => line);
-  const waiting = one<[string], { waiting: number }, number>(
-    `SELECT count(*) AS waiting FROM alerts WHERE receiver = ? AND state = 'pending'`,
-    ({ waiting: count }) => count,
-  );
-  const last = one<[string], Alert, Alert>(
-    `SELECT ${ALERT} FROM alerts WHERE receiver = ? AND attempts > 0 ORDER BY sequence DESC LIMIT 1`,
-  );
-  // In order within one incident: an alert that its receiver refuses must not hold back another incident.
-  const due = list<[number, number], Alert, Alert>(
-    `SELECT ${ALERT} FROM alerts WHERE sequence IN (
-       SELECT min(sequence) FROM alerts AS due WHERE state = 'pending' AND (next_attempt_at <= ? OR next_attempt_at > ?)
-       AND NOT EXISTS (SELECT 1 FROM alerts AS earlier WHERE earlier.incident_id = due.incident_id
-         AND earlier.receiver = due.receiver AND earlier.state = 'pending' AND earlier.sequence < due.sequence)
-       GROUP BY receiver) ORDER BY sequence`,
+  const paidUnheard = one<[number, number, string], PaidUnheard, PaidUnheard>(
+    `${PAID_UNHEARD} AND merchant_id = ? GROUP BY merchant_id`,
   );
   return {
+    ...alertMethods(reader, writer),
     conditions: conditionReads(reader),
+    paidUnheardOf: (merchant_id, before, since) => paidUnheard(before, since, merchant_id),
     async incidents({ id, merchant_id, kind, is_open, since, until }, limit) {
       const filters: Filter[] = [
         ['id = ?', id],
@@ -56,22 +47,21 @@ export function incidentMethods(reader: Reader, writer: Writer) {
     async noteIncident({ id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line }, receivers) {
       const noted = [id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line];
       const key = [kind, merchant_id, subject];
+      const known = Math.max(count, 1);
       const alerts = receivers.flatMap((receiver): Step[] => [
         { write: 'insert_alert', values: [`${id}-${receiver}`, receiver, last_at, last_at, id] },
-        { write: 'insert_growth', values: [receiver, receiver, last_at, last_at, ...key, receiver] },
+        { write: 'insert_growth', values: [receiver, receiver, last_at, last_at, ...key, receiver, receiver] },
         { write: 'drop_alerts', values: [receiver] },
       ]);
-      const steps: Step[] = [
-        { write: 'note_incident', values: [...noted, count, line, line] },
-        ...alerts,
-        { write: 'mark_growth', values: key },
-      ];
+      const steps: Step[] = [{ write: 'note_incident', values: [...noted, line, line] }, ...alerts];
+      if (line === 0) steps.splice(1, 0, { write: 'lower_alerts', values: [known, ...key, known] });
       if (line > 0) steps.push({ write: 'pass_lines', values: [String(line)] });
       await writer.commit({ steps, locks: { alone: ['incidents'] } });
     },
-    async closeIncident(id, at, by, audit, { event, reason = null, sample = null } = { event: 'recovered' }) {
+    async closeIncident(id, at, by, audit, closing = { event: 'recovered' }) {
+      const { event, reason = null, sample = null, count = null } = closing;
       const steps: Step[] = [
-        { write: 'close_incident', values: [at, by, reason, sample, id], changes: 1 },
+        { write: 'close_incident', values: [at, by, reason, sample, count, id], changes: 1 },
         { write: 'insert_closings', values: [event, event, at, at, id] },
       ];
       const unit = { steps, locks: { alone: ['incidents'] } };
@@ -84,18 +74,49 @@ export function incidentMethods(reader: Reader, writer: Writer) {
         locks: { alone: ['incidents'] },
       });
     },
+  } satisfies Partial<StoreMethods>;
+}
+
+function alertMethods(reader: Reader, writer: Writer) {
+  const { one, list } = readsOf(reader);
+  const waiting = one<[string], { waiting: number }, number>(
+    `SELECT count(*) AS waiting FROM alerts WHERE receiver = ? AND state = 'pending'`,
+    ({ waiting: count }) => count,
+  );
+  const last = one<[string], Alert, Alert>(
+    `SELECT ${ALERT} FROM alerts WHERE receiver = ? AND attempts > 0 ORDER BY sequence DESC LIMIT 1`,
+  );
+  // In order within one incident: an alert that its receiver refuses must not hold back another incident.
+  const due = list<[number, number], Alert, Alert>(
+    `SELECT ${ALERT} FROM alerts WHERE sequence IN (
+       SELECT min(sequence) FROM alerts AS due WHERE state = 'pending' AND (next_attempt_at <= ? OR next_attempt_at > ?)
+       AND NOT EXISTS (SELECT 1 FROM alerts AS earlier WHERE earlier.incident_id = due.incident_id
+         AND earlier.receiver = due.receiver AND earlier.state = 'pending' AND earlier.sequence < due.sequence)
+       GROUP BY receiver) ORDER BY sequence`,
+  );
+  return {
     // One that a clock which ran ahead put off is due, too.
     dueAlerts: (now) => due(now, now + LONGEST_WAIT_MS),
-    async takeAlert({ sequence, attempts }, next_attempt_at) {
-      const values = [next_attempt_at, sequence, attempts];
+    async takeAlert({ sequence, attempts }, next_attempt_at, count) {
+      const values = [next_attempt_at, count, sequence, attempts];
       return (await writer.commit({ steps: [{ write: 'take_alert', values, changes: 1 }] })).kind === 'done';
     },
-    async endAlert({ sequence, attempts }, state, detail) {
-      await writer.commit({ steps: [{ write: 'end_alert', values: [state, detail, sequence, attempts + 1] }] });
+    async endAlert({ sequence, attempts, incident_id, receiver }, state, detail, at) {
+      const steps: Step[] = [{ write: 'end_alert', values: [state, detail, sequence, attempts + 1] }];
+      const values = [receiver, receiver, at, at, incident_id, receiver, receiver];
+      // It may have grown while this one was under way. One that was given up waits for its next count.
+      if (state === 'delivered') steps.push({ write: 'insert_late_growth', values });
+      await writer.commit({ steps, locks: { alone: ['incidents'] } });
     },
     alertsOf: async (receiver) => ({ waiting: (await waiting(receiver)) ?? 0, last: await last(receiver) }),
   } satisfies Partial<StoreMethods>;
 }
+
+/** Values: epoch ms, paid then or earlier, and after. */
+const PAID_UNHEARD = `SELECT merchant_id, count(*) AS count, min(legacy_state_at) AS since, min(legacy_id) AS sample
+  FROM links WHERE state = 'DONE' AND heard_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}
+  AND legacy_state_at <= ? AND legacy_state_at > ? AND EXISTS (SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
+    AND link_states.order_status = 'processed')`;
 
 type Standing = Omit<Condition, 'why' | 'kind' | 'subject'>;
 
@@ -109,11 +130,7 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
     create_in_doubt: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, min(legacy_id) AS sample
       FROM links WHERE next_check_at IS NOT NULL AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT'])} AND created_at <= ?`),
     // A till that shows declined payments as FINISHED was not paid: the order's own state decides.
-    paid_unacknowledged:
-      grouped(`SELECT merchant_id, count(*) AS count, min(legacy_state_at) AS since, min(legacy_id) AS sample
-      FROM links WHERE state = 'DONE' AND heard_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}
-      AND legacy_state_at <= ? AND legacy_state_at > ? AND EXISTS (SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
-        AND link_states.order_status = 'processed')`),
+    paid_unacknowledged: grouped(PAID_UNHEARD),
     // A replayed notice was made long ago; it is a person who waits for it.
     notices_stuck: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, NULL AS sample
       FROM notices INDEXED BY notices_due_by_merchant WHERE state = 'pending' AND replayed = 0 AND created_at <= ?`),

@@ -34,7 +34,20 @@ export const INCIDENT = `${INCIDENT_NOTED}, closed_at, closed_by`;
 /** An incident is announced again when it counts so many times what it did: a new alert for each of a hundred would be none. */
 const GROWTH = 10;
 /** Values: kind, merchant and subject. */
-const GROWN = `kind = ? AND merchant_id = ? AND subject = ? AND closed_at IS NULL AND count >= announced * ${GROWTH}`;
+const OPEN_INCIDENT = 'kind = ? AND merchant_id = ? AND subject = ? AND closed_at IS NULL';
+/**
+ * Values: receiver, twice; twice the time; what the incident is known by; receiver, twice. Compared is what this receiver
+ * acknowledged last; the number in the id is that of the incident's alerts before it. Names have no colon.
+ */
+function insertGrowth(where: string): string {
+  return `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
+    SELECT id || '-' || ? || ':grown:' || (SELECT count(*) FROM alerts AS other WHERE other.incident_id = incidents.id),
+      id, ?, 'grown', 'pending', 0, ?, ? FROM incidents WHERE ${where}
+    AND count >= ${GROWTH} * coalesce((SELECT heard.count FROM alerts AS heard WHERE heard.incident_id = incidents.id
+      AND heard.receiver = ? AND heard.state = 'delivered' ORDER BY heard.sequence DESC LIMIT 1), 1)
+    AND NOT EXISTS (SELECT 1 FROM alerts AS waiting WHERE waiting.incident_id = incidents.id
+      AND waiting.receiver = ? AND waiting.state = 'pending')`;
+}
 export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
 /** Audit lines looked at for incidents, by sequence. Builds before this fact had only what their incidents count. */
 export const LINES_PASSED = `SELECT coalesce((SELECT CAST(value AS BIGINT) FROM meta WHERE name = 'incident_line'),
@@ -459,32 +472,32 @@ const declared = {
     update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
 
-    /** The values after the count, again, are its line, twice: lines are noted in order, so a line below the newest one counts already. */
-    note_incident: `INSERT INTO incidents (${INCIDENT_NOTED}, announced)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT ?) = 0 OR (SELECT ?) > (${LINES_PASSED})
+    /** The last values are its line, twice: lines are noted in order, so a line below the newest one counts already. */
+    note_incident: `INSERT INTO incidents (${INCIDENT_NOTED})
+      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT ?) = 0 OR (SELECT ?) > (${LINES_PASSED})
       ON CONFLICT (kind, merchant_id, subject) WHERE closed_at IS NULL DO UPDATE SET last_at = excluded.last_at,
       count = excluded.count + CASE WHEN excluded.line = 0 THEN 0 ELSE incidents.count END, sample = excluded.sample,
       reason = excluded.reason, line = excluded.line`,
     pass_lines: `INSERT INTO meta (name, value) VALUES ('incident_line', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
       WHERE CAST(meta.value AS BIGINT) < CAST(excluded.value AS BIGINT)`,
-    close_incident: `UPDATE incidents SET closed_at = ?, closed_by = ?, reason = coalesce(?, reason), sample = coalesce(?, sample)
+    close_incident: `UPDATE incidents SET closed_at = ?, closed_by = ?, reason = coalesce(?, reason),
+      sample = coalesce(?, sample), count = coalesce(?, count)
       WHERE id = ? AND closed_at IS NULL`,
     /** Values: id, receiver, twice the time, and the incident, which is there when it was opened and not added to another. */
     insert_alert: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
       SELECT ?, incidents.id, ?, 'opened', 'pending', 0, ?, ? FROM incidents WHERE incidents.id = ?`,
-    /** Values: receiver, twice; twice the time; what the open incident is known by; receiver. Names have no colon. */
-    insert_growth: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
-      SELECT id || '-' || ? || ':' || count, id, ?, 'grown', 'pending', 0, ?, ? FROM incidents WHERE ${GROWN}
-      AND NOT EXISTS (SELECT 1 FROM alerts AS waiting WHERE waiting.incident_id = incidents.id
-        AND waiting.receiver = ? AND waiting.state = 'pending')`,
-    mark_growth: `UPDATE incidents SET announced = count WHERE ${GROWN}`,
+    insert_growth: insertGrowth(OPEN_INCIDENT),
+    insert_late_growth: insertGrowth('id = ? AND closed_at IS NULL'),
+    /** Values: the count, what the open incident is known by, the count: a condition that fell grows from there. */
+    lower_alerts: `UPDATE alerts SET count = ? WHERE incident_id IN (SELECT id FROM incidents WHERE ${OPEN_INCIDENT}) AND count > ?`,
     /** Values: the event, twice; twice the time; the incident. */
     insert_closings: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
-      SELECT incident_id || '-' || receiver || '-' || ?, incident_id, receiver, ?, 'pending', 0, ?, ? FROM alerts
+      SELECT incident_id || '-' || receiver || ':' || ?, incident_id, receiver, ?, 'pending', 0, ?, ? FROM alerts
       WHERE incident_id = ? GROUP BY incident_id, receiver ORDER BY min(sequence)`,
     drop_alerts: `UPDATE alerts SET state = 'failed' WHERE sequence IN (SELECT sequence FROM alerts
       WHERE receiver = ? AND state = 'pending' ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${MOST_ALERTS})`,
-    take_alert: `UPDATE alerts SET attempts = attempts + 1, next_attempt_at = ? WHERE sequence = ? AND attempts = ? AND state = 'pending'`,
+    take_alert: `UPDATE alerts SET attempts = attempts + 1, next_attempt_at = ?, count = ?
+      WHERE sequence = ? AND attempts = ? AND state = 'pending'`,
     end_alert: `UPDATE alerts SET state = ?, detail = ? WHERE sequence = ? AND attempts = ? AND state = 'pending'`,
     delete_alerts: `DELETE FROM alerts WHERE incident_id ${LISTED}`,
     delete_incidents: `DELETE FROM incidents WHERE id ${LISTED} AND closed_at IS NOT NULL`,

@@ -182,13 +182,14 @@ async function sendOne(
   const [incident] = await store.incidents.incidents({ id: alert.incident_id }, 1);
   const attempts = alert.attempts + 1;
   // Put off before it is sent: a process that dies meanwhile leaves it to the next attempt, and no other sends it too.
-  if (!(await store.incidents.takeAlert(alert, clock.now() + TIMEOUT_MS + alertPause_ms(attempts)))) return;
+  const next_attempt_at = clock.now() + TIMEOUT_MS + alertPause_ms(attempts);
+  if (!(await store.incidents.takeAlert(alert, next_attempt_at, incident?.count ?? 1))) return;
   if (receiver === undefined || incident === undefined)
-    return store.incidents.endAlert(alert, 'failed', encoded(say('attempt.no_receiver', {})));
+    return store.incidents.endAlert(alert, 'failed', encoded(say('attempt.no_receiver', {})), clock.now());
   const message = { id: alert.id, event: alert.event, incident: await viewNamed({ store }, incident) };
   const { is_delivered, detail } = await post(receiver, message);
   const state = is_delivered ? 'delivered' : attempts >= MOST_ATTEMPTS ? 'failed' : 'pending';
-  await store.incidents.endAlert(alert, state, encoded(detail));
+  await store.incidents.endAlert(alert, state, encoded(detail), clock.now());
   const facts = { action: alert.receiver, merchant: incident.merchant_id, attempts, cause: detail.text };
   count('alerts', state === 'pending' ? 'refused' : state);
   if (is_delivered) log.info('alert sent', facts);

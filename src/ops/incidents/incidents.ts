@@ -105,17 +105,15 @@ async function closingOf(
 ): Promise<Closing> {
   if (kind !== 'paid_unacknowledged') return { event: 'recovered' };
   // Those that were watched at some time since it was opened.
-  const past = { ...limits, paid_before: limits.paid_since, paid_since: opened_at - PAID_FOR_MS };
-  const left = (await store.incidents.conditions(past)).find(
-    (one) => one.kind === kind && one.merchant_id === merchant_id,
-  );
-  if (left === undefined) return { event: 'recovered' };
+  const left = await store.incidents.paidUnheardOf(merchant_id, limits.paid_since, opened_at - PAID_FOR_MS);
+  if (left === null) return { event: 'recovered' };
   const { count, since, sample } = left;
   const hours = PAID_FOR_MS / HOUR_MS;
   return {
     event: 'unwatched',
     reason: encoded(say('incident.unwatched', { count, since_at: iso(since), hours })),
     sample,
+    count,
   };
 }
 

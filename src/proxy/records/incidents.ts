@@ -60,6 +60,9 @@ export interface Condition {
   why: string | null;
 }
 
+/** Paid sales that their tills do not know, of one merchant. `since`: epoch ms of the oldest; `sample`: its id or another's. */
+export type PaidUnheard = Pick<Condition, 'count' | 'since' | 'sample'>;
+
 /** Epoch ms: what is older stands, and a paid sale until `paid_since` passes it. */
 export interface ConditionLimits {
   in_doubt_before: number;
@@ -85,18 +88,19 @@ export interface IncidentFilter {
 export const LONGEST_WAIT_MS = 2 * 60 * 60_000;
 
 /**
- * `grown`: the incident counts ten times what the last alert counted. `unwatched`: it was closed although it may not be
+ * `grown`: the incident counts ten times what the receiver acknowledged last. `unwatched`: it was closed although it may not be
  * over, because what it is about is too old to be watched.
  */
 export const alertEvents = ['opened', 'grown', 'recovered', 'unwatched'] as const;
 export type AlertEvent = (typeof alertEvents)[number];
 
-/** How an incident is closed; with the reason that it has from then on, where that is another. */
+/** How an incident is closed; with the reason, sample and count that it has from then on, where those are others. */
 export interface Closing {
   event: Extract<AlertEvent, 'recovered' | 'unwatched'>;
   /** An encoded message. */
   reason?: string;
   sample?: string | null;
+  count?: number;
 }
 
 /** One message to one receiver. */

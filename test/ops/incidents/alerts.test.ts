@@ -284,12 +284,13 @@ describe('an open incident', () => {
     const why = /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it/;
     expect(heard()).toEqual([
       ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
-      ['unwatched', MERCHANT, expect.stringMatching(/no longer watched, and not over: paid.*24 hours ago/)],
+      ['unwatched', MERCHANT, expect.stringMatching(/no longer watched, and not known to be over: paid.*24 hours ago/)],
       ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
       ['recovered', MERCHANT, expect.stringContaining('recovered: paid')],
     ]);
     const [, unwatched] = await store.incidents.incidents({}, 9);
-    expect([unwatched?.sample, readStored(unwatched?.reason ?? '').text]).toEqual([
+    expect([unwatched?.count, unwatched?.sample, readStored(unwatched?.reason ?? '').text]).toEqual([
+      1,
       old.legacy_id,
       expect.stringMatching(why),
     ]);

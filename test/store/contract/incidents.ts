@@ -89,17 +89,71 @@ export function incidentTests({ store }: Harness): void {
     expect(await due()).toEqual(['ops opened', 'slack opened']);
     const [first] = await store.incidents.dueAlerts(NOON);
     if (first === undefined) throw new Error('no alert is due');
-    await store.incidents.takeAlert(first, NOON);
-    await store.incidents.endAlert(first, 'delivered', 'it answered 200');
+    await store.incidents.takeAlert(first, NOON, 10);
+    await store.incidents.endAlert(first, 'delivered', 'it answered 200', NOON);
     await Promise.all([note(100), note(100)]);
     for (const count of [2, 500, 999]) await note(count);
     expect(await due()).toEqual(['slack opened', 'ops grown']);
     expect(await store.incidents.alertsOf('ops')).toMatchObject({ waiting: 1 });
     const [one] = await all();
-    await store.incidents.closeIncident(one?.id ?? '', NOON, 'puente', null, { event: 'unwatched', reason: 'too old' });
-    expect(await all()).toMatchObject([{ count: 999, reason: 'too old', closed_by: 'puente' }]);
+    await store.incidents.closeIncident(one?.id ?? '', NOON, 'puente', null, {
+      event: 'unwatched',
+      reason: 'too old',
+      count: 7,
+    });
+    expect(await all()).toMatchObject([{ count: 7, reason: 'too old', closed_by: 'puente' }]);
     expect((await store.incidents.alertsOf('ops')).waiting).toBe(2);
     expect((await store.incidents.alertsOf('slack')).waiting).toBe(2);
+  });
+
+  it('that grow while their alert is under way, or after it was given up, are announced to that receiver', async () => {
+    const note = (count: number) => store.incidents.noteIncident(newIncident({ count }), ['ops', 'slack']);
+    const take = async (receiver: string, count: number) => {
+      const alert = (await store.incidents.dueAlerts(NOON)).find((one) => one.receiver === receiver);
+      if (alert === undefined) throw new Error('no alert is due');
+      await store.incidents.takeAlert(alert, NOON + MINUTE_MS, count);
+      return (state: 'delivered' | 'failed') => store.incidents.endAlert(alert, state, 'it answered', NOON);
+    };
+    await note(1);
+    const [ops, slack] = [await take('ops', 1), await take('slack', 1)];
+    await note(60);
+    await slack('failed');
+    expect(await due()).toEqual([]);
+    await ops('delivered');
+    expect(await due()).toEqual(['ops grown']);
+    await note(61);
+    expect(await due()).toEqual(['ops grown', 'slack grown']);
+    await (await take('ops', 61))('delivered');
+    await note(609);
+    expect(await due()).toEqual(['slack grown']);
+  });
+
+  it('that fall and grow again are announced again, also to the count of before', async () => {
+    const note = (count: number) => store.incidents.noteIncident(newIncident({ count }), ['ops']);
+    const accept = async (count: number) => {
+      const [alert] = await store.incidents.dueAlerts(NOON);
+      if (alert === undefined) throw new Error('no alert is due');
+      await store.incidents.takeAlert(alert, NOON, count);
+      await store.incidents.endAlert(alert, 'delivered', 'it answered 200', NOON);
+      return alert.id;
+    };
+    await note(1);
+    const ids = [await accept(1)];
+    for (const burst of [100, 100]) {
+      await note(burst);
+      ids.push(await accept(burst));
+      await note(2);
+      await note(19);
+      expect(await due()).toEqual([]);
+    }
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it('close for receivers whose names look like events of each other', async () => {
+    const one = newIncident();
+    await store.incidents.noteIncident(one, ['ops', 'ops-recovered']);
+    expect(await store.incidents.closeIncident(one.id, NOON, 'puente', null)).toBe(true);
+    expect((await store.incidents.alertsOf('ops-recovered')).waiting).toBe(2);
   });
 
   it('close once, and the recovery goes after the opening, to those who were sent it', async () => {
@@ -111,10 +165,10 @@ export function incidentTests({ store }: Harness): void {
     const [first] = await store.incidents.dueAlerts(NOON + 5);
     if (first === undefined) throw new Error('no alert is due');
     expect(await due(NOON + 5)).toEqual(['ops opened']);
-    const taken = await Promise.all([1, 2].map(() => store.incidents.takeAlert(first, NOON + MINUTE_MS)));
+    const taken = await Promise.all([1, 2].map(() => store.incidents.takeAlert(first, NOON + MINUTE_MS, 1)));
     expect(taken.toSorted()).toEqual([false, true]);
     expect(await due(NOON + 5)).toEqual([]);
-    await store.incidents.endAlert(first, 'delivered', 'it answered 200');
+    await store.incidents.endAlert(first, 'delivered', 'it answered 200', NOON);
     expect(await due(NOON + 5)).toEqual(['ops recovered']);
     expect(await store.incidents.alertsOf('ops')).toMatchObject({
       waiting: 1,
@@ -129,7 +183,7 @@ export function incidentTests({ store }: Harness): void {
     for (const one of [refused, later]) await store.incidents.noteIncident(one, ['ops']);
     const [first] = await store.incidents.dueAlerts(NOON);
     if (first === undefined) throw new Error('no alert is due');
-    await store.incidents.takeAlert(first, NOON + MINUTE_MS);
+    await store.incidents.takeAlert(first, NOON + MINUTE_MS, 1);
     await store.incidents.closeIncident(refused.id, NOON, 'puente', null);
     expect(await store.incidents.dueAlerts(NOON)).toMatchObject([{ incident_id: later.id, event: 'opened' }]);
   });

@@ -77,5 +77,5 @@ const OTHERS = [
   `INSERT INTO proposals VALUES (5, 'proposal', '${MERCHANT}', '{}', 'why', 'ana', ${NOON}, ${NOON}, 'waiting', NULL, NULL)`,
   `INSERT INTO bulk_moves VALUES (6, 'bulk', '{}', 'why', 'ana', 3, '[]', 'done', '', ${NOON}, ${NOON}, 1, NULL)`,
   `INSERT INTO incidents VALUES ('incident', 'mismatch', '${MERCHANT}', 'amount', ${NOON}, ${NOON}, NULL, NULL, 2, 'sale', 'why', 3)`,
-  `INSERT INTO alerts VALUES (7, 'alert', 'incident', 'ops', 'opened', 'pending', 1, ${NOON}, ${NOON}, NULL)`,
+  `INSERT INTO alerts VALUES (7, 'alert', 'incident', 'ops', 'opened', 'pending', 1, ${NOON}, ${NOON}, NULL, 1)`,
 ];
