@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { constants, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { PuenteError } from '../error.ts';
@@ -127,8 +127,19 @@ export function serviceUser(name: string): ServiceUser | null {
   return { name, uid: Number(uid), gid: Number(gid), group };
 }
 
+/** With all groups of the user, as its service has them: a child that only has its user and group sees less. */
+const TRY_PATHS = `
+const { name, uid, gid, mode, paths } = JSON.parse(process.argv[1]);
+process.initgroups(name, gid);
+process.setgid(gid);
+process.setuid(uid);
+const { accessSync } = require('node:fs');
+const isClosed = (path) => { try { accessSync(path, mode); return false; } catch { return true; } };
+process.stdout.write(JSON.stringify(paths.filter(isClosed)));`;
+
 /** Of these paths the ones that the user may not read or write, tried as that user; only root can try. */
 export function closedTo(user: ServiceUser, may: 'read' | 'write', paths: readonly string[]): string[] {
-  const { uid, gid } = user;
-  return paths.filter((path) => spawnSync('test', [may === 'read' ? '-r' : '-w', path], { uid, gid }).status !== 0);
+  const order = JSON.stringify({ ...user, mode: may === 'read' ? constants.R_OK : constants.W_OK, paths });
+  const { status, stdout } = spawnSync(process.execPath, ['--eval', TRY_PATHS, '--', order], { encoding: 'utf8' });
+  return status === 0 ? (JSON.parse(stdout) as string[]) : [...paths]; // the form above
 }

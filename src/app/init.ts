@@ -167,9 +167,11 @@ function openFor(order: InitOrder, { config, folders, made, files }: Places): { 
   }
   for (const path of paths) give(path, user, 0o640);
   for (const folder of folders) if (folder.endsWith(SECRETS_NAME) || made.includes(folder)) give(folder, user, 0o750);
-  if (!existsSync(data_dir)) {
+  const [deepest, ...above] = missingFolders(data_dir);
+  if (deepest !== undefined) {
     makeDirectory(data_dir);
     chownSync(data_dir, user.uid, user.gid);
+    for (const folder of above) chmodSync(folder, 0o755); // as `install -d` does, so that the user may enter them
   }
   const named = Object.entries(order.settings).filter(([name, file]) => name.endsWith('_file') && file !== '');
   const unread = closedTo(user, 'read', [...paths, ...named.map(([, file]) => resolve(file))]);

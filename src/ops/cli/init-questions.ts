@@ -53,7 +53,9 @@ async function askDoor(asked: Asked): Promise<void> {
   const { settings, installer } = asked;
   await setting(asked, 'upstream', { message: 'Base URL of the orders API?', initial: VENDOR_URL });
   const initial = settings.upstream ?? VENDOR_URL;
-  await setting(asked, 'legacy_upstream', { message: 'Base URL of the legacy API, where all else goes?', initial });
+  // With the sandbox, legacy is the sandbox's own, which is no base URL.
+  if (initial !== 'sandbox')
+    await setting(asked, 'legacy_upstream', { message: 'Base URL of the legacy API, where all else goes?', initial });
   const reached = 'How do tills and the vendor reach Puente, such as https://puente.shop.example?';
   await setting(asked, 'public.url', { message: reached });
   const certificate = 'public.tls.certificate_file';

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,9 +15,10 @@ import {
 } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closedTo, serviceUser } from '../../../src/app/init-here.ts';
 import { type Authority, makeAuthority } from '../../journeys/authority.ts';
 import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
 import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
@@ -183,6 +185,16 @@ describe('by questions', () => {
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).not.toContain('Secret of the application');
     expect(readdirSync(join(into, 'secrets'))).toEqual(['secret-key']);
+  });
+
+  it('does not ask for the legacy API of the sandbox, which is its own', async () => {
+    const into = folder();
+    const terminal = puenteInTerminal(['init', '--into', into, '--set', 'ops.port=0']);
+    await terminal.answer('Base URL of the orders API?', `${keys.clear}sandbox${keys.enter}`);
+    await terminal.answer('How do tills and the vendor reach Puente', `https://${VENDOR_HOST}${keys.enter}`);
+    await terminal.answer('Does Puente terminate TLS itself?', keys.cancel);
+    expect(await terminal.ended()).toBe(1);
+    expect(terminal.shown()).not.toContain('legacy API');
   });
 
   it('asks nothing that an option says, and leaves without a trace', async () => {
@@ -461,6 +473,13 @@ describe('by options', () => {
 const NOBODY = 65_534;
 const is_root = process.getuid?.() === 0;
 
+/** A user of this machine that belongs to a group which is not its own; empty without one. */
+function memberOfGroup(): string[] {
+  const groups = readFileSync('/etc/group', 'utf8').split('\n');
+  const [, , gid = '', members = ''] = groups.map((line) => line.split(':')).find((parts) => parts[3]) ?? [];
+  return members === '' ? [] : [members.split(',')[0] ?? '', gid];
+}
+
 describe("the service's user", () => {
   const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
   const reads = (path: string): boolean => spawnSync('test', ['-r', path], { uid: NOBODY, gid: NOBODY }).status === 0;
@@ -493,6 +512,36 @@ describe("the service's user", () => {
     expect(missing).toContainEqual(
       expect.stringMatching(/^nobody can't read .*puente\.yaml: run `chgrp .* folders above\.$/),
     );
+  });
+
+  it.skipIf(!is_root)('enters the folders that were made above its data', async () => {
+    const home = folder();
+    for (const path of [directory, home]) chmodSync(path, 0o755);
+    const data = join(home, 'srv', 'shops', 'data');
+    const argv = ['init', '--into', join(home, 'etc'), ...real, '--json', '--user', 'nobody', '--data-dir', data];
+    const { missing } = JSON.parse((await puente(argv)).out) as { missing: string[] }; // the form of `init --json`
+    expect(missing.filter((what) => what.startsWith('nobody'))).toEqual([]);
+    expect([data, join(data, '..'), join(data, '..', '..')].map(modeOf)).toEqual(['700', '755', '755']);
+    expect(spawnSync('touch', [join(data, 'file')], { uid: NOBODY, gid: NOBODY }).status).toBe(0);
+  });
+
+  it('reads what one of its further groups may read', ({ skip }) => {
+    const [name, gid] = memberOfGroup();
+    skip(!is_root || name === undefined, 'only root may try, and some user must have a further group');
+    const user = serviceUser(name ?? '');
+    if (user === null) throw new Error(`${name} is a member of a group and no user`);
+    const [of_group, of_root] = ['of-group', 'of-root'].map((file) => join(folder(), file));
+    chmodSync(directory, 0o755);
+    for (const [path, group] of [
+      [of_group, Number(gid)],
+      [of_root, 0],
+    ] as [string, number][]) {
+      chmodSync(dirname(path), 0o755);
+      writeFileSync(path, 'hush', { mode: 0o640 });
+      chownSync(path, 0, group);
+    }
+    expect(closedTo(user, 'read', [of_group ?? '', of_root ?? ''])).toEqual([of_root]);
+    expect(closedTo(user, 'write', [of_group ?? ''])).toEqual([of_group]);
   });
 
   it('of another machine gets its rights by commands, which are printed', async () => {
