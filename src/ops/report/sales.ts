@@ -7,6 +7,7 @@ import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
+import { nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcknowledgedSale, acknowledgedLoss, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
@@ -115,7 +116,7 @@ export async function* salePages(
       ),
       pagesOf(
         of,
-        (page) => store.refunds.refundsMade(page),
+        async (page) => Promise.all((await store.refunds.refundsMade(page)).map((refund) => asLastRead(ports, refund))),
         ofRefund(money),
         (refund) => refund.id,
       ),
@@ -192,6 +193,14 @@ function ofRefund({ currency, exponent }: Site) {
     const names = { unit: null, id, order_id: upstream_id, approvals: null };
     return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent) };
   };
+}
+
+/** Upstream answers a refund before it is made; how it ended is in its order, by a later event or read (LIM-42). */
+async function asLastRead({ store }: Ports, refund: FamilyRefund): Promise<FamilyRefund> {
+  if (refund.upstream_status !== 'processing') return refund;
+  const link = await store.links.link(refund.legacy_id);
+  const node = nodesOf(link?.order ?? null).find(({ id }) => id === refund.upstream_id);
+  return { ...refund, upstream_status: node?.status ?? refund.upstream_status };
 }
 
 /** A refund that upstream accepted may have failed since, or not be made yet (LIM-42). */

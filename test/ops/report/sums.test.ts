@@ -72,7 +72,7 @@ async function onPostgres(): Promise<Engine> {
 
 const CURRENCY = `CASE merchants.site WHEN 'MLA' THEN 'ARS' WHEN 'MLC' THEN 'CLP' ELSE 'XXX' END`;
 /** One column of text for each sum: who counts what, how often, without an amount, and the sum in minor units. */
-const INDEPENDENT = (status: string, toMinor: (amount: string) => string) => `
+const INDEPENDENT = (status: string, shown: string, toMinor: (amount: string) => string) => `
   SELECT what || ' ' || lane || ' ' || family || ' ' || currency || ' ' || outcome AS sum, count(*) AS count,
     count(*) - count(minor) AS without_amount, coalesce(sum(minor), 0) AS minor
   FROM (
@@ -85,7 +85,8 @@ const INDEPENDENT = (status: string, toMinor: (amount: string) => string) => `
     UNION ALL
     SELECT 'refund', 'orders', links.family, ${CURRENCY}, coalesce(refunds.refunded_minor, refunds.amount_minor),
       CASE refunds.state WHEN 'DONE' THEN
-        CASE coalesce(refunds.upstream_status, 'processed') WHEN 'processed' THEN 'refunded'
+        CASE coalesce(CASE refunds.upstream_status WHEN 'processing' THEN ${shown} END, refunds.upstream_status,
+          'processed') WHEN 'processed' THEN 'refunded'
           WHEN 'failed' THEN 'refused' ELSE 'in_doubt' END
         WHEN 'REFUSED' THEN 'refused' WHEN 'NOT_SENT' THEN 'refused'
         ELSE 'in_doubt' END
@@ -108,6 +109,7 @@ const ENGINES = [
     onFile,
     INDEPENDENT(
       `order_json ->> 'status'`,
+      `order_json ->> '$.transactions.refunds[0].status'`,
       (amount) => `CAST(round(${amount} * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END) AS INTEGER)`,
     ),
   ],
@@ -116,6 +118,7 @@ const ENGINES = [
     onPostgres,
     INDEPENDENT(
       `order_json::json ->> 'status'`,
+      `order_json::json #>> '{transactions,refunds,0,status}'`,
       (amount) => `(${amount})::numeric * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END`,
     ),
   ],
@@ -137,6 +140,8 @@ const onOrders = fc.record({
   refund: fc.constantFrom(null, 'SENDING', 'IN_DOUBT', 'DONE', 'REFUSED', 'NOT_SENT'),
   refunded_minor: fc.option(amount_minor),
   upstream_status: fc.constantFrom(null, 'processed', 'processing', 'failed', 'resting'),
+  /** Of the refund, in the order as last read. */
+  shown: fc.constantFrom(null, 'processed', 'processing', 'failed'),
 });
 const onLegacy = fc.record({
   ...{ merchant_id, family, created_at },
@@ -159,10 +164,13 @@ async function write(
   store: Store,
   { orders, legacy }: typeof histories extends fc.Arbitrary<infer Drawn> ? Drawn : never,
 ) {
-  for (const { state, status, approvals, refund, refunded_minor, upstream_status, ...change } of orders) {
+  for (const { state, status, approvals, refund, refunded_minor, upstream_status, shown, ...change } of orders) {
     const nth = ++written;
     const payments = Array.from({ length: approvals }, () => ({ status: 'processed' }));
-    const order: Order | null = status === null ? null : { id: orderId(nth), status, transactions: { payments } };
+    const upstream_id = `REF${nth}`;
+    const refunds = shown === null ? [] : [{ id: upstream_id, status: shown }];
+    const order: Order | null =
+      status === null ? null : { id: orderId(nth), status, transactions: { payments, refunds } };
     const own = { ...change, slot: null, unit: `UNIT${nth}`, merchant_order_id: change.family === 'qr' ? nth : null };
     const { link } = await store.links.openLink(newLink(own), () => ({ kind: 'open' }));
     await store.links.saveLink(link, { state, order, order_id: order?.id ?? null });
@@ -170,7 +178,8 @@ async function write(
     const at = { created_at: change.created_at, number: nth };
     const row = newRefund(link, { ...at, amount_minor: nth % 2 === 0 ? null : 250 });
     await store.refunds.openRefund(row, () => 'open');
-    await store.refunds.saveRefund(row, { state: refund as typeof row.state, refunded_minor, upstream_status }); // one of its states
+    const ended = { upstream_id, refunded_minor, upstream_status };
+    await store.refunds.saveRefund(row, { ...ended, state: refund as typeof row.state }); // one of its states
   }
   for (const { end_state, holds_unit, ...change } of legacy) {
     const slot = holds_unit ? `unit ${++written}` : null;
