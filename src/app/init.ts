@@ -237,7 +237,7 @@ function anywhere(path: string, text: string): string {
 function head(config: string): string[] {
   return [
     'This installation of Puente, as `puente init` wrote it. It is yours to change.',
-    `Start with it:  PUENTE_CONFIG=${config} npm start`,
+    `Start with it:  PUENTE_CONFIG=${config} puente serve   (in a clone: npm start)`,
     'What it does not name is as in config/default.yaml; variables PUENTE_… win over it. config/README.md lists all settings.',
     'Secrets are in files of their own, for the user that runs Puente and root alone.',
   ];

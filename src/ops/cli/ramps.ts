@@ -75,7 +75,7 @@ function stepsOf(text: string): number[] {
 }
 
 function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: RampView): string {
-  const soak = `${ramp.soak_ms / 60_000} minutes`;
+  const soak = `${Number((ramp.soak_ms / 60_000).toFixed(1))} minutes`;
   const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}, each ${soak} and ${min_sales} paid sales at least`;
   const approve = `Another approver can approve it until ${ramp.expires_at}: puente ramps approve ${id} --reason …`;
   const next = state === 'proposed' ? approve : why;
