@@ -22,7 +22,7 @@ import {
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
-import { defined, iso, merchantId, time } from './fields.ts';
+import { defined, folded, iso, merchantId, time } from './fields.ts';
 import type { Ports } from './ports.ts';
 import {
   changeInAnyCase,
@@ -82,8 +82,16 @@ export const merchantChange = z.strictObject({
   credential: secretText(8, 512).nullable().optional(),
 });
 
-export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
-  return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
+export const merchantsQuery = z.strictObject({
+  search: z.string().max(64).default('').describe('only those with this in id or name'),
+});
+
+/** Judges no merchant, unlike the fleet. */
+export async function viewMerchants(ports: Ports, { search }: z.infer<typeof merchantsQuery>): Promise<MerchantView[]> {
+  const wanted = folded(search);
+  return (await knownMerchants(ports))
+    .filter(({ id, settings: { name } }) => id.includes(search) || folded(name ?? '').includes(wanted))
+    .map((merchant) => merchantView(ports, merchant));
 }
 
 /** A merchant without a row is shown with the defaults and revision 0. */

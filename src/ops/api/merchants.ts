@@ -9,6 +9,7 @@ import {
   importNames,
   merchantAnswer,
   merchantChange,
+  merchantsQuery,
   viewMerchant,
   viewMerchants,
 } from '../merchants.ts';
@@ -20,9 +21,10 @@ const rows = z.record(z.string(), z.int());
 export const merchantRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/merchants', {
     summary: 'Every merchant seen or set so far.',
+    query: merchantsQuery,
     answer: z.object({ merchants: z.array(merchantAnswer) }),
     command: 'merchants list',
-    run: async ({ ports }) => ({ merchants: await viewMerchants(ports) }),
+    run: async ({ ports }, { query }) => ({ merchants: await viewMerchants(ports, query) }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id', {
     summary: 'One merchant, with where each setting comes from.',

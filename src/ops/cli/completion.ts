@@ -1,7 +1,7 @@
 /** `puente completion`: shell completion, generated from the command tree. */
 import { Argument, type Command, Option } from 'commander';
 import { folded } from '../fields.ts';
-import type { FleetView } from '../fleet/line.ts';
+import type { MerchantView } from '../merchants.ts';
 import { commandsOf, withManual } from './help.ts';
 import { callOps, type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 import { oneLine, quoted } from './output.ts';
@@ -43,13 +43,14 @@ const MOST_OFFERED = 50;
 /** Lines of id, tab and name; none when no Puente answers, whatever the reason. */
 async function merchantsLike(word: string, address: OpsAddress): Promise<string> {
   const search = word.trim().slice(0, 64);
-  const query = new URLSearchParams({ search, sort: 'merchant', per_page: String(MOST_OFFERED) });
+  const query = new URLSearchParams({ search });
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const answer = await callOps(address, { method: 'GET', path: `/api/fleet?${query}`, signal });
-    return (answer as FleetView).merchants // the API's shape
-      .filter(({ merchant_id, name }) => merchant_id.startsWith(search) || folded(name ?? '').includes(folded(search)))
-      .map(({ merchant_id, name }) => `${merchant_id}\t${oneLine(name ?? '')}\n`)
+    const answer = await callOps(address, { method: 'GET', path: `/api/merchants?${query}`, signal });
+    return (answer as { merchants: MerchantView[] }).merchants // the API's shape
+      .filter(({ id, name }) => id.startsWith(search) || folded(name ?? '').includes(folded(search)))
+      .slice(0, MOST_OFFERED)
+      .map(({ id, name }) => `${id}\t${oneLine(name ?? '')}\n`)
       .join('');
   } catch {
     return ''; // an error would be printed into the line that is being typed

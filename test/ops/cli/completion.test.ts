@@ -171,6 +171,16 @@ describe('merchants of a running Puente', () => {
     expect((await puente(['completion', 'bash', '--merchants', 'nobody'], { env })).out).toBe('');
   });
 
+  it('are looked up without a judgement of anyone, and without another page of the board', async () => {
+    const asked = await startReceiver(() => 500);
+    await puente(['completion', 'bash', '--merchants', 'caf'], { env: envOf(new URL(asked.url).origin) });
+    expect(asked.received.map(({ path, query }) => `${path}?${query}`)).toEqual(['/api/merchants?search=caf']);
+    await asked.close();
+    const list = ['merchants', 'list', '--search', 'CAFE', '--json'];
+    const { out } = await puente(list, { env: envOf(bench.app.ops_url) });
+    expect(JSON.parse(out)).toMatchObject([{ id: ARGENTINA }]);
+  });
+
   it('are none where the door does not answer in time', async () => {
     const silent = await startReceiver(() => new Promise<number>(() => undefined));
     const env = envOf(new URL(silent.url).origin);
