@@ -32,6 +32,23 @@ describe('values', () => {
     expect(schema.safeParse(wrong).success).toBe(false);
   });
 
+  it.each([
+    { ops: { hosts: ['ops.example'] } },
+    { ops: { host: '10.0.0.8' } },
+    { health: { port: 9083 } },
+    { shutdown: { farewell_ms: 20_000 } },
+    { secret_key: 'k'.repeat(32) },
+    { ops: { token: 't'.repeat(32) } },
+    { ops: { tokens: { ana: { role: 'viewer', token: 't'.repeat(32) } } } },
+    { webhook: { secret: 'hush' } },
+    { postgres: { url: 'postgres://puente:hush@db.example/puente' } },
+    { alerts: { receivers: { ops: { url: 'https://ops.example/hush' } } } },
+  ])('with a secret, or a setting whose variable the chart sets, are refused: %j', (settings) => {
+    const given = (added: object) => ({ ...values, settings: { ...(values.settings as object), ...added } }); // by the schema
+    expect(schema.safeParse(given({ ops: { port: 8081 }, shutdown: { grace_ms: 9_000 } })).success).toBe(true);
+    expect(schema.safeParse(given(settings)).success).toBe(false);
+  });
+
   it('hold a configuration that Puente takes', () => {
     const { settings } = z
       .object({ settings: z.record(z.string(), z.record(z.string(), z.unknown()).or(z.string())) })
