@@ -107,6 +107,24 @@ describe('templates', () => {
     expect(all).toContain('fsGroup: 1000');
   });
 
+  it('ask for the public URL, which no default can know, and for a server where several processes run', () => {
+    expect(values).toMatchObject({ settings: { public: { url: '' } } });
+    expect(all).toMatch(/required "settings\.public\.url: [^"]+" \(dig "public" "url" "" \.Values\.settings\)/);
+    expect(all).toMatch(
+      /if and \(gt \(int \.Values\.replicas\) 1\) \(not \.Values\.secret\.postgresUrl\) \}\}\n\{\{- fail "replicas: /,
+    );
+  });
+
+  it('keep operators at a Pod that is not ready, and take one of several Pods at a time', () => {
+    const parts = all.split(/^---$/m);
+    const ops = parts.filter((part) => part.includes('publishNotReadyAddresses: true'));
+    expect(ops.map((part) => /^ {2}name: (.*)$/m.exec(part)?.[1])).toEqual(['{{ .Release.Name }}-ops']);
+    expect(all).toMatch(
+      /\{\{- if gt \(int \.Values\.replicas\) 1 \}\}\n---\n(?:#.*\n)?apiVersion: policy\/v1\nkind: PodDisruptionBudget\n/,
+    );
+    expect(all).toContain('maxUnavailable: 1');
+  });
+
   it('name the version of Puente', () => {
     const { version } = JSON.parse(read('package.json')) as { version: string }; // our file
     expect(parse(read(`${CHART}/Chart.yaml`))).toMatchObject({ apiVersion: 'v2', appVersion: version });
