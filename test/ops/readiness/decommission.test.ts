@@ -110,12 +110,18 @@ describe('a merchant', () => {
       ...{ readiness: { verdict: 'inconclusive', acknowledged: [] }, certificate: null },
       unmatched: [{ id, kind: 'lost', state: 'open' }],
     });
-    const refused = await cli('sales', 'acknowledge', 'nothing', '--reason', 'refunded in cash');
+    const refused = await cli('sales', 'acknowledge', 'nothing', '--expected', '0', '--reason', 'refunded in cash');
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('No sale nothing is stored')]);
-    const ran = await cli('sales', 'acknowledge', id, '--reason', 'refunded in cash, case 1234');
+    const acknowledge = async (reason: string) => {
+      const { out } = await cli('sales', 'disagreements', id);
+      expect(out).toContain(`${id}, 25.99 ARS`);
+      const expected = /--expected (\d+)/.exec(out)?.[1] ?? '';
+      return cli('sales', 'acknowledge', id, '--expected', expected, '--reason', reason);
+    };
+    const ran = await acknowledge('refunded in cash, case 1234');
     expect([ran.code, ran.out]).toEqual([0, expect.stringMatching(NAMED)]);
     expect(ran.out).toContain(id);
-    const again = await cli('sales', 'acknowledge', id, '--reason', 'refunded in cash');
+    const again = await acknowledge('refunded in cash');
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('was acknowledged by operator at')]);
     const made = await report();
     const named = { id, amount: '25.99', currency: 'ARS', who: 'operator', reason: 'refunded in cash, case 1234' };
