@@ -74,7 +74,9 @@ export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuer
   const { merchant, state, limit, ...named } = query;
   const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
   const names = await merchantNames(ports);
-  return (await ports.store.notices.notices(filter, limit)).map((one) => viewOf(one, names));
+  return (await ports.store.notices.notices(filter, limit)).map((one) =>
+    viewOf(one, names.get(one.merchant_id) ?? null),
+  );
 }
 
 /** Notices summed in one read: so few that no till waits for it. */
@@ -211,7 +213,7 @@ export async function tryReceiver(
 export async function viewNotice(ports: Ports, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
   const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
-  return { ...viewOf(found.notice, await merchantNames(ports)), tries: found.attempts.map(attemptOf) };
+  return { ...(await viewNamed(ports, found.notice)), tries: found.attempts.map(attemptOf) };
 }
 
 /** Makes one notice due now, delivered or not: the same bytes, the same request id. @throws PuenteError not_found. */
@@ -230,7 +232,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
   });
   const again = await ports.store.notices.notice(id);
   ports.memory.wakeups.notices.wake();
-  return viewOf((again ?? found).notice, await merchantNames(ports));
+  return viewNamed(ports, (again ?? found).notice);
 }
 
 /**
@@ -274,13 +276,18 @@ export async function replayWindow(
   return { notices: found.length, dry_run, delivered_left_out };
 }
 
-function viewOf(notice: LoggedNotice, names: ReadonlyMap<string, string>) {
+/** With the name of its merchant, which alone is read. */
+async function viewNamed({ store }: Ports, notice: LoggedNotice): Promise<NoticeView> {
+  return viewOf(notice, (await store.merchants.merchant(notice.merchant_id))?.settings.name ?? null);
+}
+
+function viewOf(notice: LoggedNotice, merchant_name: string | null) {
   const { id, merchant_id: merchant, legacy_id, topic, form, subject, sequence, state, replayed, tries } = notice;
   const { created_at, next_attempt_at, last_attempt } = notice;
   return {
     id,
     merchant,
-    merchant_name: names.get(merchant) ?? null,
+    merchant_name,
     legacy_id,
     topic,
     form,

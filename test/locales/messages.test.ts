@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../src/error.ts';
 import { decoded, encoded, quoted, readStored, say } from '../../src/locales/message.ts';
 import { olderText } from '../../src/locales/older-texts.ts';
-import { catalogueOf } from '../../src/locales/words.ts';
+import { catalogueOf, wordsOf } from '../../src/locales/words.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
 
@@ -194,3 +194,11 @@ describe('a text that an older build stored', () => {
       expect(olderText(other).said).toBeNull();
   });
 });
+
+it.each(['es', 'pt'] as const)(
+  'in %s the same word says of a secret and of a credential whether it is set',
+  (language) => {
+    const { t } = wordsOf(language);
+    for (const key of ['merchant.set', 'merchant.not_set'] as const) expect(t(key)).not.toMatch(/d[oa]s?$/);
+  },
+);
