@@ -27,6 +27,11 @@ export interface RampCalls {
   legacy_p95_ms: number | null;
 }
 
+export interface RampStop {
+  kind: RoutedKind;
+  why: Sentence;
+}
+
 export interface RampFacts {
   plan: Pick<RampPlan, 'steps' | 'soak_ms' | 'min_sales'>;
   /** Place in the plan's steps; -1 before the first. */
@@ -38,7 +43,9 @@ export interface RampFacts {
   /** Epoch ms. */
   now: number;
   /** A safety stop in force. */
-  stop: { kind: RoutedKind; why: Sentence } | null;
+  stop: RampStop | null;
+  /** A stop has tripped since the step began, also one that was reset, and the merchant has not stepped back for it. */
+  is_tripped: boolean;
   /** Where the merchant is when somebody else has moved it; null: where the ramp left it. */
   elsewhere: string | null;
   evidence: RampEvidence;
@@ -52,7 +59,7 @@ export interface RampFacts {
 export type RampDecision =
   | { do: 'advance' | 'back'; to: number }
   | { do: 'hold' | 'leave'; why: Spoken }
-  /** A stop that no step back answers: the whole ramp waits for a person. */
+  /** A stop that no further step back answers: the whole ramp waits for a person. */
   | { do: 'pause'; why: Spoken }
   /** This part of the evidence is needed for a decision. */
   | { do: 'look'; at: keyof RampEvidence }
@@ -75,9 +82,9 @@ const LATENCY_SPARE_MS = 500;
 
 /** A stop and another person's move come first; then the conditions, the first that is not met holds the merchant. */
 export function decideRamp(facts: RampFacts): RampDecision {
-  const { plan, step, start, stop, elsewhere } = facts;
+  const { plan, step, start, is_tripped, elsewhere } = facts;
   if (elsewhere !== null) return { do: 'leave', why: say('ramp.elsewhere', { where: elsewhere }) };
-  if (stop !== null && step > start) return { do: 'back', to: step - 1 };
+  if (is_tripped && step > start) return { do: 'back', to: step - 1 };
   for (const one of conditionsOf(facts)) {
     if ('look' in one) return { do: 'look', at: one.look };
     if (!one.is_met) return { do: one.name === 'stop' ? 'pause' : 'hold', why: one.what };

@@ -191,7 +191,8 @@ async function conditionsNow(ports: Ports, ramp: Ramp, item: RampItem): Promise<
     evidence = { ...evidence, ...(await readEvidence(ports, ramp, item, merchant, part)) };
   const { step, start, since } = item.ramp;
   const facts = { plan: ramp.ramp, step, start, since, now: ports.clock.now(), elsewhere: null, evidence };
-  const all = [...conditionsOf({ ...facts, stop: stopOf(merchant), ...rulesOf(ports) })];
+  const stop = stopOf(merchant);
+  const all = [...conditionsOf({ ...facts, stop, is_tripped: stop !== null, ...rulesOf(ports) })];
   return all.flatMap((one) =>
     'look' in one ? [] : [{ condition: one.name, is_met: one.is_met, what: one.what.text, said: one.what.said }],
   );

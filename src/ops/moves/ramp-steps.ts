@@ -20,9 +20,10 @@ import {
   save,
   stageOf,
   stopOf,
+  stopSince,
   targetOf,
 } from './ramp.ts';
-import { decideRamp, type RampDecision, type RampEvidence, routeAt } from './ramp-decision.ts';
+import { decideRamp, type RampDecision, type RampEvidence, type RampStop, routeAt } from './ramp-decision.ts';
 import { readEvidence, rulesOf } from './ramp-evidence.ts';
 import { routeText, routingOf } from './target.ts';
 
@@ -33,21 +34,33 @@ const LOOK_MS = 30_000;
  * Looks at each merchant of a ramp, and moves those whose decision is to advance or to go back. A person's change of the
  * ramp waits for one merchant at most. The revisions decide between processes: of two that make the same step, one is
  * refused, and takes up the other's line at its next look; the other merchants are looked at all the same.
+ * After a safety stop the others that are stopped, too, step back before the ramp pauses.
  * @returns epoch ms before which another look is of no use.
  */
 export async function stepRamp(ports: Ports, id: string): Promise<number> {
   const alone = <Result>(work: () => Promise<Result>): Promise<Result> => ports.memory.mutex.run(`bulk ${id}`, work);
+  const look: Look = { stopped: null, pauses: false };
   let ramp = await alone(() => runningRamp(ports, id));
   for (const { merchant_id } of ramp?.items ?? []) {
     if (ramp === null) break;
     const before: Ramp = ramp;
-    ramp = await alone(() => lookAt(ports, before, merchant_id));
+    ramp = await alone(() => lookAt(ports, before, merchant_id, look));
   }
+  const [{ stopped }, last] = [look, ramp];
+  if (last !== null && stopped !== null)
+    ramp = await alone(() => lookAt(ports, last, stopped, { stopped, pauses: true }));
   if (ramp !== null && !ramp.items.some(isWaiting)) {
     const done: Ramp = { ...ramp, state: 'done' };
     await alone(() => unlessChanged(() => save(ports, done, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})))));
   }
   return ports.clock.now() + LOOK_MS;
+}
+
+interface Look {
+  /** The first merchant for whose stop the ramp pauses; from there on only others with a stop are looked at. */
+  stopped: string | null;
+  /** They have stepped back. */
+  pauses: boolean;
 }
 
 /** As it is stored now; null unless it runs. A proposed one that nobody approved in time ends here. */
@@ -59,11 +72,11 @@ async function runningRamp(ports: Ports, id: string): Promise<Ramp | null> {
 }
 
 /** @returns the ramp after the look, read again when it was changed meanwhile; null when it no longer runs. */
-async function lookAt(ports: Ports, ramp: Ramp, merchant_id: string): Promise<Ramp | null> {
+async function lookAt(ports: Ports, ramp: Ramp, merchant_id: string, look: Look): Promise<Ramp | null> {
   const item = ramp.items.find((one) => one.merchant_id === merchant_id && isWaiting(one));
   if (item?.ramp === undefined) return ramp;
   const place = item.ramp;
-  const after = await unlessChanged(() => stepMerchant(ports, ramp, { ...item, ramp: place }));
+  const after = await unlessChanged(() => stepMerchant(ports, ramp, { ...item, ramp: place }, look));
   if (after === null) return runningRamp(ports, ramp.id);
   return after.state === 'running' ? after : null;
 }
@@ -78,14 +91,16 @@ async function unlessChanged<Result>(change: () => Promise<Result>): Promise<Res
   }
 }
 
-async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<Ramp> {
+async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look): Promise<Ramp> {
   const { steps } = ramp.ramp;
   const merchant = await merchantOf(ports, item.merchant_id);
+  const stop = stopOf(merchant);
+  if (look.stopped !== null && stop === null) return ramp;
   const here = routingOf(ports.settings, merchant.settings).merchant;
   const isAt = (step: number): boolean => routeText(routeAt(steps, step, item.ramp)) === routeText(here);
   if (!isAt(item.ramp.step)) {
     const made = await lastStep(ports, ramp, item);
-    if (made !== null && isAt(made.step)) return taken(ports, ramp, item, made);
+    if (made !== null && isAt(made.step)) return taken(ports, ramp, item, made, merchant, look);
   }
   // Also one that a person has put back where the ramp left it: who rolled it back had a reason.
   const [rollback] = await ports.store.audit.auditsOf(
@@ -93,9 +108,12 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
     1,
   );
   const { step, start, since } = item.ramp;
+  const tripped = step > start ? (stop ?? (await stopSince(ports, merchant.id, since))) : null;
+  const went_back = wentBack(ramp, item, step);
   const facts = {
     ...{ plan: ramp.ramp, step, start, since, now: ports.clock.now() },
-    stop: stopOf(merchant),
+    stop,
+    is_tripped: tripped !== null && item.detail !== encoded(went_back),
     elsewhere: isAt(step) && rollback === undefined ? null : routeText(here),
     ...rulesOf(ports),
   };
@@ -108,25 +126,25 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
   switch (decision.do) {
     case 'hold':
       return put(ports, ramp, item, { detail: encoded(decision.why) });
-    case 'pause':
-      return pause(
-        ports,
-        ramp,
-        item,
-        { detail: encoded(decision.why) },
-        say('ramp.holds_at', { merchant: merchant.id, where: routeText(here), why: decision.why }),
-      );
+    case 'pause': {
+      look.stopped ??= merchant.id;
+      if (!look.pauses) return ramp;
+      if (item.detail === encoded(went_back)) return pause(ports, ramp, item, {}, went_back);
+      const holds = say('ramp.holds_at', { merchant: merchant.id, where: routeText(here), why: decision.why });
+      return pause(ports, ramp, item, { detail: encoded(decision.why) }, holds);
+    }
     case 'leave':
       return put(ports, ramp, item, { state: 'skipped', detail: encoded(decision.why), at: facts.now });
     case 'done':
       return put(ports, ramp, item, { state: 'moved', detail: '', at: facts.now });
     case 'advance':
     case 'back':
-      return attemptStep(ports, ramp, item, decision, evidence, merchant);
+      return attemptStep(ports, ramp, item, { ...decision, tripped }, evidence, merchant, look);
   }
 }
 
-type Move = Extract<RampDecision, { to: number }>;
+/** @param tripped the stop that a step back is for. */
+type Move = Extract<RampDecision, { to: number }> & { tripped: RampStop | null };
 
 /** A refused step up holds the merchant; a refused step back pauses the ramp: a person must take the merchant back. */
 async function attemptStep(
@@ -136,6 +154,7 @@ async function attemptStep(
   move: Move,
   evidence: RampEvidence,
   merchant: Merchant,
+  look: Look,
 ): Promise<Ramp> {
   // Between this read and the move another process may pause it: a window of milliseconds.
   const now = await ports.store.moves.bulkMove(ramp.id);
@@ -148,11 +167,13 @@ async function attemptStep(
     if (!(error instanceof PuenteError) || (error.code !== 'refused' && error.code !== 'bad_request')) throw error;
     const why = error.said.length === 0 ? quoted(error.message) : joined(error.said, 'bulk.and');
     if (move.do === 'advance') return put(ports, ramp, item, { detail: encoded(why) });
+    look.stopped ??= merchant.id;
+    if (!look.pauses) return ramp;
     const where = routeText(routeAt(ramp.ramp.steps, move.to, item.ramp));
     const refused = say('ramp.back_refused', { merchant: merchant.id, where, why });
     return pause(ports, ramp, item, { detail: encoded(refused) }, refused);
   }
-  return taken(ports, ramp, item, made);
+  return taken(ports, ramp, item, made, merchant, look);
 }
 
 interface StepMade {
@@ -170,7 +191,7 @@ async function makeStep(
   ports: Ports,
   ramp: Ramp,
   item: RampItem,
-  { do: does, to }: Move,
+  { do: does, to, tripped }: Move,
   evidence: RampEvidence,
   merchant: Merchant,
 ): Promise<StepMade> {
@@ -185,9 +206,9 @@ async function makeStep(
   const legacy_p95_ms = calls?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
   const seen = { ...defined({ sales }), ...calls };
   const told = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
-  const stop = stopOf(merchant);
   const where = routeText(routeAt(steps, to, item.ramp));
-  const why = stop === null ? ramp.reason : encoded(say('ramp.back', { where, kind: stop.kind, why: stop.why }));
+  const why =
+    tripped === null ? ramp.reason : encoded(say('ramp.back', { where, kind: tripped.kind, why: tripped.why }));
   await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told });
   return { step: to, at: ports.clock.now(), is_back, legacy_p95_ms };
 }
@@ -207,14 +228,28 @@ const stepTold = z.object({
   legacy_p95_ms: z.number().nullable(),
 });
 
-/** Stores a step that was made. After a step back the whole ramp waits for a person: the others may be harmed, too. */
-async function taken(ports: Ports, ramp: Ramp, item: RampItem, made: StepMade): Promise<Ramp> {
+/**
+ * Stores a step that was made. While the stop of a step back is in force the whole ramp waits for a person, once the
+ * others have stepped back: they may be harmed, too.
+ */
+async function taken(
+  ports: Ports,
+  ramp: Ramp,
+  item: RampItem,
+  made: StepMade,
+  merchant: Merchant,
+  look: Look,
+): Promise<Ramp> {
   const { step, at, is_back, legacy_p95_ms } = made;
   const place = { ...item.ramp, step, since: at, legacy_p95_ms };
-  if (!is_back) return put(ports, ramp, item, { detail: '', at, ramp: place });
-  const where = routeText(routeAt(ramp.ramp.steps, step, item.ramp));
-  const why = say('ramp.went_back', { merchant: item.merchant_id, where });
-  return pause(ports, ramp, item, { detail: encoded(why), at, ramp: place }, why);
+  const waits = is_back && stopOf(merchant) !== null;
+  if (waits) look.stopped ??= merchant.id;
+  return put(ports, ramp, item, { detail: waits ? encoded(wentBack(ramp, item, step)) : '', at, ramp: place });
+}
+
+/** The detail of a merchant that has stepped back, until somebody resumes the ramp. */
+function wentBack({ ramp: { steps } }: Ramp, { merchant_id, ramp: place }: RampItem, step: number): Spoken {
+  return say('ramp.went_back', { merchant: merchant_id, where: routeText(routeAt(steps, step, place)) });
 }
 
 async function pause(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<BulkItem>, why: Spoken): Promise<Ramp> {

@@ -13,7 +13,7 @@ import { merchantOf, merchantToChange } from '../seen.ts';
 import { selected, selection } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
-import { type RampPlace, routeAt } from './ramp-decision.ts';
+import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
 import { type MoveTarget, routeText, routingOf } from './target.ts';
 
 /** Each is judged anew at every look. */
@@ -190,7 +190,7 @@ export function changeRamp(
     if (change === 'resume') await refuseStopped(ports, ramp);
     const approved_by = change === 'approve' ? person.name : ramp.ramp.approved_by;
     const detail = to === 'running' ? '' : encoded(say('ramp.by', { action, name: person.name, reason: why }));
-    const items = to === 'running' ? ramp.items.map((one) => (isWaiting(one) ? sinceNow(one, now) : one)) : ramp.items;
+    const items = to === 'running' ? await watchedAnew(ports, ramp.items, now) : ramp.items;
     const changed = { ...ramp, state: to, detail, items, ramp: { ...ramp.ramp, approved_by } };
     return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, action, person.name, why);
   });
@@ -278,8 +278,18 @@ export async function foundRamp(ports: Ports, id: string): Promise<Ramp> {
   throw new PuenteError('not_found', say('refusal.no_ramp', { id: id.slice(0, 60) }));
 }
 
-function sinceNow(item: BulkItem, now: number): BulkItem {
-  return item.ramp === undefined ? item : { ...item, detail: '', ramp: { ...item.ramp, since: now } };
+/** One whose stop tripped since its step began keeps its time: it steps back for it at the next look. */
+async function watchedAnew(ports: Ports, items: readonly BulkItem[], now: number): Promise<BulkItem[]> {
+  const anew: BulkItem[] = [];
+  for (const item of items) {
+    const { ramp, merchant_id } = item;
+    if (ramp === undefined || !isWaiting(item)) anew.push(item);
+    else {
+      const is_owed = ramp.step > ramp.start && (await stopSince(ports, merchant_id, ramp.since)) !== null;
+      anew.push({ ...item, detail: '', ramp: is_owed ? ramp : { ...ramp, since: now } });
+    }
+  }
+  return anew;
 }
 
 /** No merchant of an ended ramp waits for a step. */
@@ -334,8 +344,15 @@ export function stageOf({ settings: rules }: Ports, { settings }: Merchant): Sta
   return routingOf(rules, settings).merchant.stage;
 }
 
+/** The newest stop after that time (epoch ms), also when it was reset. */
+export async function stopSince({ store }: Ports, merchant_id: string, since: number): Promise<RampStop | null> {
+  const [line] = await store.audit.auditsOf({ subject: merchant_id, action: 'safety stop', since: since + 1 }, 1);
+  const kind = routedKinds.find((one) => one === line?.detail.kind);
+  return line === undefined || kind === undefined ? null : { kind, why: readStored(line.reason) };
+}
+
 /** A safety stop in force, of any kind. */
-export function stopOf({ trips }: Merchant) {
+export function stopOf({ trips }: Merchant): RampStop | null {
   const [first] = routedKinds.flatMap((kind) => {
     const trip: Trip | undefined = trips[kind];
     return trip === undefined ? [] : [{ kind, why: readStored(trip.why) }];

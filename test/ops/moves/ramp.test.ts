@@ -31,6 +31,7 @@ const at: RampFacts = {
   since: NOW - 2 * HOUR_MS,
   now: NOW,
   stop: null,
+  is_tripped: false,
   elsewhere: null,
   evidence: good,
   stop_share: 10,
@@ -38,18 +39,21 @@ const at: RampFacts = {
   min_sample: 20,
 };
 const stop = { kind: 'intents', why: quoted('Nine of fifty.') } as const;
+const tripped = { stop, is_tripped: true };
 const seen = (change: Partial<RampEvidence>): Partial<RampFacts> => ({ evidence: { ...good, ...change } });
 const called = (change: Partial<RampCalls>): Partial<RampFacts> => seen({ calls: { ...calls, ...change } });
 
 describe('the decision', () => {
   it.each<[string, Partial<RampFacts>, unknown]>([
     ['leaves who was moved by hand', { elsewhere: 'legacy', stop }, { do: 'leave', why: 'by hand to legacy' }],
-    ['a stop leads one step back', { step: 1, stop }, { do: 'back', to: 0 }],
-    ['also before the time is over', { step: 1, stop, since: NOW, evidence: {} }, { do: 'back', to: 0 }],
-    ['from the first step to where it began', { stop }, { do: 'back', to: -1 }],
-    ['who has not begun waits for a person', { step: -1, stop }, { do: 'pause', why: 'Nine of fifty' }],
-    ['who began on a canary, too', { start: 0, stop }, { do: 'pause', why: 'Nine of fifty' }],
-    ['and goes back there', { start: 0, step: 1, stop }, { do: 'back', to: 0 }],
+    ['a stop leads one step back', { step: 1, ...tripped }, { do: 'back', to: 0 }],
+    ['also when it was reset', { step: 1, is_tripped: true }, { do: 'back', to: 0 }],
+    ['once, and then waits for a person', { step: 1, stop }, { do: 'pause', why: 'Nine of fifty' }],
+    ['also before the time is over', { step: 1, ...tripped, since: NOW, evidence: {} }, { do: 'back', to: 0 }],
+    ['from the first step to where it began', tripped, { do: 'back', to: -1 }],
+    ['who has not begun waits for a person', { step: -1, ...tripped }, { do: 'pause', why: 'Nine of fifty' }],
+    ['who began on a canary, too', { start: 0, ...tripped }, { do: 'pause', why: 'Nine of fifty' }],
+    ['and goes back there', { start: 0, step: 1, ...tripped }, { do: 'back', to: 0 }],
     ['the time is not over', { since: NOW - 1, evidence: {} }, { do: 'hold', why: 'is watched until' }],
     ['findings are read first', { evidence: {} }, { do: 'look', at: 'open' }],
     ['an open finding', { evidence: { open: [say('in_doubt', { count: 1 })] } }, { do: 'hold', why: 'One create' }],

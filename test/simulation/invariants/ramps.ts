@@ -18,6 +18,8 @@ interface Watched {
   /** Of the audit line that its evidence counts from. */
   since: number;
   runs: boolean;
+  /** A stop since its step began, which a step back must follow. */
+  is_tripped: boolean;
 }
 
 /** P16: every step of a ramp is one line, allowed by what the lines before it say. */
@@ -33,7 +35,10 @@ export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
     if (action === 'safety stop') stopped.set(subject, kinds.add(kind));
     if (action === 'safety reset') kinds.delete(kind);
     const watched = ramps.get(subject);
-    if (action === 'ramp started') ramps.set(subject, { id: idOf(line), step: 0, since: at, runs: true });
+    if (action === 'ramp started')
+      ramps.set(subject, { id: idOf(line), step: 0, since: at, runs: true, is_tripped: false });
+    if (watched !== undefined && action === 'safety stop' && watched.step > 0 && at > watched.since)
+      watched.is_tripped = true;
     if (watched !== undefined && /^ramp (paused|canceled|done)$/.test(action)) watched.runs = false;
     if (watched !== undefined && action === 'ramp resumed') Object.assign(watched, { runs: true, since: at });
     if (action !== 'stage') continue;
@@ -50,12 +55,13 @@ export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
     const to = watched.step + (is_back ? -1 : 1);
     if (made.ramp.step !== to) wrong.push(`${name} follows step ${watched.step}`);
     if (to > 0 && !isAt(made.after, RAMP.steps[to - 1])) wrong.push(`${name} leads to ${JSON.stringify(made.after)}`);
-    if (is_back !== kinds.size > 0) wrong.push(`${name} ignores a safety stop, or there is none`);
+    if (is_back !== (kinds.size > 0 || watched.is_tripped))
+      wrong.push(`${name} ignores a safety stop, or there is none`);
     if (!is_back && watched.step > 0) {
       if (sales < RAMP.min_sales) wrong.push(`${name} was made after ${sales} sales`);
       if (clocks.length === 0 && at < watched.since + RAMP.soak_ms) wrong.push(`${name} was made too early`);
     }
-    Object.assign(watched, { step: to, since: at });
+    Object.assign(watched, { step: to, since: at, is_tripped: false });
   }
   for (const { id, stage } of merchants)
     if (stages.has(id) && stages.get(id) !== stage)
