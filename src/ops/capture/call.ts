@@ -50,10 +50,12 @@ export function callOfLine(text: string): ReadCall | string {
 /** Host, path and query of an absolute or relative URL; null when it is invalid. */
 export function placeOf(url: string): Pick<ReadCall, 'host' | 'target'> | null {
   const base = 'http://legacy.invalid';
-  const parsed = url === '' ? null : URL.parse(url, base);
+  const is_absolute = /^[a-z]+:\/\//i.test(url);
+  // A path that begins with two slashes is a path in a request line; as a reference its first part would be a host.
+  const parsed = url === '' ? null : is_absolute || !url.startsWith('/') ? URL.parse(url, base) : URL.parse(base + url);
   if (parsed === null) return null;
   const { hostname, pathname, search } = parsed;
-  return { host: /^[a-z]+:\/\//i.test(url) ? hostname : null, target: pathname + search };
+  return { host: is_absolute ? hostname : null, target: pathname + search };
 }
 
 /** Parses JSON text; other values stay. Null and '' become undefined. */
