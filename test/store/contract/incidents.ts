@@ -219,6 +219,13 @@ export function incidentTests({ store }: Harness): void {
     await paid('failed', null);
     await paid('processed', null, NOON + 1);
     await paid('processed', null, NOON - 9);
+    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 9)).toMatchObject({
+      count: 1,
+      since: NOON,
+      sample: unknown,
+    });
+    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 10)).toMatchObject({ count: 2, since: NOON - 9 });
+    expect(await store.incidents.paidUnheardOf(OTHER_MERCHANT, NOON, 0)).toBeNull();
     const heard = await finished(store);
     const old = newNotice(heard, 'old', { next_attempt_at: NOON - 1 });
     await store.links.saveLink(heard, { heard_by: 'till' }, { notices: [old] });
