@@ -96,7 +96,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       approvals: left_out.approvals,
       unmatched: unmatched.left_out + left_out.unconfirmed,
     },
-    ...(await provenNow(ports, merchant_id, merchant, unmatched.lines)),
+    ...(await provenNow(ports, merchant_id, merchant, { unmatched: unmatched.lines, approvals: money.approvals })),
   };
 }
 
@@ -112,12 +112,12 @@ async function receiversIn(
   });
 }
 
-/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or are acknowledged, and a chain that is intact. */
+/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or are acknowledged, each approved once, and a chain that is intact. */
 async function provenNow(
   ports: Ports,
   merchant_id: string | null,
   merchant: Merchant | null,
-  unmatched: Report['unmatched'],
+  { unmatched, approvals }: Pick<Report, 'unmatched' | 'approvals'>,
 ) {
   const { store, clock } = ports;
   const head = (await store.audit.audits(1))[0];
@@ -128,7 +128,7 @@ async function provenNow(
   const is_about_completion = merchant !== null && readiness?.about === 'completion';
   const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
   const made_at = iso(clock.now());
-  const agrees = unmatched.every(({ state }) => state !== 'open');
+  const agrees = approvals.length === 0 && unmatched.every(({ state }) => state !== 'open');
   const certificate =
     audit.intact && agrees ? certificateOf(completion, readiness?.acknowledged ?? [], made_at, audit_head) : null;
   return { made_at, readiness, completion, certificate, audit_head, audit };

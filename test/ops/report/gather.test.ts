@@ -1,5 +1,6 @@
 /** A report on a real store: decisions and incidents by merchant, findings, stuck notices, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
 import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
@@ -285,7 +286,7 @@ it('unmatched sales: what upstream does not know, what Puente did not, and what 
   expect(await counted()).toEqual(open);
 });
 
-it('no certificate while a sale is unmatched', async () => {
+it('no certificate while a sale is unmatched or was approved twice', async () => {
   const { store } = harness;
   await setMerchant(store, MERCHANT, { stage: 'orders' });
   const call = {
@@ -302,6 +303,13 @@ it('no certificate while a sale is unmatched', async () => {
     await store.audit.appendAudit({ ...entry, action: 'mismatch stale' });
     return (await report(MERCHANT)).certificate;
   };
+  expect(await told(true)).not.toBeNull();
+  const twice = await finished(store);
+  const payments = ['PAY1', 'PAY2'].map((id) => ({ id, status: 'processed' }));
+  const order = { ...twice.order, status: 'processed', transactions: { payments } } as Order;
+  await store.links.saveLink(twice, { order });
+  expect(await report(MERCHANT)).toMatchObject({ approvals: [{ id: twice.legacy_id }], certificate: null });
+  await store.links.saveLink((await store.links.link(twice.legacy_id)) ?? twice, { order: twice.order });
   expect(await told(true)).not.toBeNull();
   expect(await told(false)).toBeNull();
 });
