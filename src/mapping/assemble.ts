@@ -23,14 +23,14 @@ export function assembleAll({ shipped, common, merchants }: Sets): LoadedTables 
     ...assemble(common.documents, compiled),
     ...facts,
     with_own: [...merchants.keys()],
-    ownOf: (id) => sets.get(id ?? '') ?? null,
+    ownOf: (id) => sets.get(String(id)) ?? null,
   };
   for (const [merchant, { documents, laid }] of merchants)
     sets.set(merchant, {
       ...assemble(documents, compiled),
       ...facts,
       laid: [...common.laid, ...laid],
-      ownOf: (id) => (id === merchant ? null : (sets.get(id ?? '') ?? all)),
+      ownOf: (id) => (id === merchant ? null : (sets.get(String(id)) ?? all)),
     });
   return all;
 }

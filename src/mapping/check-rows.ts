@@ -301,7 +301,7 @@ export function checkErrors(table: Filed<WrittenErrors>, operations: readonly Wr
       if (known.length > 0 && !known.some(([status, code]) => row.status === status && row.code === code))
         complain(
           number,
-          `${call} documents no error ${row.status} '${row.code}'${whatFits(row.code ?? '', codesOf(known, row.status))}`,
+          `${call} documents no error ${row.status} '${row.code}'${whatFits(String(row.code), codesOf(known, row.status))}`,
           'code',
         );
       const before = rows

@@ -82,15 +82,10 @@ function placed(failures: readonly Failure[], texts: Written['texts'], are_own: 
     const { key, ...rest } = failure;
     const { placeOf, content } = open.get(failure.file) ?? { placeOf: placesIn(text), content: parse(text) };
     open.set(failure.file, { placeOf, content });
-    // A row of the shipped table is not in the file that is laid over it.
-    if (are_own && failure.row !== null && !OWN_ROW.test(failure.row))
-      return { ...rest, row: null, message: `shipped row ${failure.row}: ${failure.message}`, ...placeOf([]) };
-    return { ...rest, ...placeOf(pathOfRow(content, failure.row, key)) };
+    return { ...rest, ...placeOf(pathOfRow(content, failure.row, key, are_own)) };
   });
   return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
-
-const OWN_ROW = /(?:^| )(?:own|merchant)\.|^never /;
 
 interface Written {
   /** File and its text, sorted by file: relative to the directory; in a folder of one's own the whole path. */

@@ -42,20 +42,21 @@ export function nearTo(wanted: string, known: readonly string[]): string[] {
 
 /** Characters that are missing, added or wrong, and neighbours that are swapped (optimal string alignment). */
 function slipsBetween(from: string, to: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
+  let before: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row++) {
     const now = [row];
     for (let column = 1; column <= to.length; column++) {
       const wrong = from[row - 1] === to[column - 1] ? 0 : 1;
       const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      now[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (now[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + wrong,
-        swapped ? (before[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
+      const ways = [at(last, column) + 1, at(now, column - 1) + 1, at(last, column - 1) + wrong];
+      now[column] = Math.min(...ways, ...(swapped ? [at(before, column - 2) + 1] : []));
     }
     [before, last] = [last, now];
   }
-  return last[to.length] ?? 0;
+  return at(last, to.length);
+}
+
+function at(counts: readonly number[], column: number): number {
+  return counts[column] as number; // of a row that is filled up to there
 }

@@ -1,5 +1,5 @@
 /** Reads YAML by a grammar: each failure with its file, its line and column, and what would fit. */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parse, parseDocument } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, type ParsedNode, parse, parseDocument, type Scalar } from 'yaml';
 import { z } from 'zod';
 import type { Failure } from './check-rows.ts';
 import { whatFits } from './near.ts';
@@ -52,8 +52,7 @@ function grammarFailure(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Pick<
 
 function saysOf(schema: z.core.$ZodType, issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
-    const known = keysAt(schema, issue.path);
-    return `${issue.message}${whatFits(issue.keys[0] ?? '', known)}`;
+    return `${issue.message}${whatFits(String(issue.keys[0]), keysAt(schema, issue.path))}`;
   }
   if (issue.code === 'invalid_value' && typeof issue.input === 'string')
     return `${issue.message}${whatFits(issue.input, issue.values.map(String))}`;
@@ -101,7 +100,7 @@ function syntaxErrors(text: string): ({ message: string } & Place)[] {
 }
 
 function keyAt(text: string, at: number): string {
-  return /^[^:\n]+/.exec(text.slice(at))?.[0].trim() ?? '';
+  return /^[^:\n]+/.exec(text.slice(at))?.[0].trim() ?? '(empty)';
 }
 
 /** Finds places in one text, which is parsed once. */
@@ -112,19 +111,19 @@ export function placesIn(text: string): (path: YamlPath) => Place {
 }
 
 /** Of the deepest part of the path that exists: a key of a map, an element of a list. */
-function offsetOf(contents: Node | null, path: YamlPath): number {
+function offsetOf(contents: ParsedNode | null, path: YamlPath): number {
   let node: unknown = contents;
-  let at = contents?.range?.[0] ?? 0;
+  let at = contents === null ? 0 : contents.range[0];
   for (const part of path) {
     if (isMap(node)) {
       const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
       if (pair === undefined) break;
-      at = (pair.key as Node).range?.[0] ?? at; // a scalar, as the line above found
+      at = (pair.key as Scalar.Parsed).range[0]; // a scalar, as the line above found
       node = pair.value;
     } else if (isSeq(node)) {
       node = node.items[Number(part)];
       if (node === undefined) break;
-      at = (node as Node).range?.[0] ?? at; // elements of a parsed list are nodes
+      at = (node as ParsedNode).range[0]; // elements of a parsed list are nodes
     } else break;
   }
   return at;
@@ -139,7 +138,9 @@ function placeAt(lines: LineCounter, offset: number): Place {
  * The path in YAML of a row as failures name it: `3`, `1.4` inside a list, `never 2`, `create 5`; `own.3` in a file of
  * one's own. A failure of a whole table points at its list of rows.
  */
-export function pathOfRow(content: unknown, row: string | null, key: string | undefined): YamlPath {
+export function pathOfRow(content: unknown, row: string | null, key: string | undefined, is_own: boolean): YamlPath {
+  // A row of the shipped table is not in the file that is laid over it.
+  if (is_own && row !== null && !OWN_ROW.test(row)) return [];
   const keys = typeof content === 'object' && content !== null ? Object.keys(content) : [];
   const top = TOP_LISTS.find((name) => keys.includes(name));
   if (row === null) return key !== undefined && keys.includes(key) ? [key] : top === undefined ? [] : [top];
@@ -151,4 +152,5 @@ export function pathOfRow(content: unknown, row: string | null, key: string | un
   return [...list, ...inner, ...(key === undefined ? [] : [key])];
 }
 
+const OWN_ROW = /(?:^| )(?:own|merchant)\.|^never /;
 const TOP_LISTS = ['rows', 'operations', 'sites', 'limitations', 'calls', 'any'];

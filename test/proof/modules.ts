@@ -93,7 +93,7 @@ export const groups: readonly Group[] = [
       'src/mapping/*.ts',
       'src/mapping/converters/*.ts',
       '!src/mapping/values.ts',
-      '!src/mapping/{explain,render}.ts',
+      '!src/mapping/{explain,explain-input,explain-upstream,explanation,render}.ts',
       '!src/mapping/{context,contracts,tables}.ts',
     ],
     tests: [
