@@ -95,7 +95,8 @@ interface FilePlace {
 function placeOf(folder: string, file: string): FilePlace {
   const parts = relative(folder, file).split(sep);
   if (parts[0] !== MERCHANTS) return { merchant: null, shipped: parts.join('/') };
-  return { merchant: parts[1] ?? '', shipped: parts.slice(2).join('/') };
+  const [merchant, ...rest] = parts.slice(1) as [string, ...string[]]; // files end in .yaml, so `merchants` is a folder
+  return { merchant, shipped: rest.join('/') };
 }
 
 /** @param known the files that there are, where this is none of them. */

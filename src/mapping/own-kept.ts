@@ -1,7 +1,6 @@
 /** What no row of one's own may change: amounts, which sale and unit it is, and what became of it. */
 import { finalIntentStates } from '../contract/legacy-point.ts';
 import { finalMerchantOrderStates } from '../contract/merchant-orders.ts';
-import { parsePath } from './path.ts';
 import type { WrittenTable } from './schema.ts';
 
 type FieldRow = WrittenTable['rows'][number];
@@ -32,15 +31,15 @@ export function whatIsKept(row: FieldRow): string {
   return kindOf(row) ?? "a list with the sale's identity or amounts";
 }
 
-function kindOf({ to, copy, context, drop, each, weight }: FieldRow): string | null {
-  for (const path of [to, ...(to === undefined ? [copy ?? context ?? drop ?? each] : [])])
-    for (const [kind, name] of KEPT) if (name.test(lastName(path))) return kind;
+function kindOf({ to, drop, weight }: FieldRow): string | null {
+  const last = lastName((to ?? drop) as string); // the grammar demands a target of every row but a drop
+  for (const [kind, name] of KEPT) if (name.test(last)) return kind;
   return weight === 'money' ? 'an amount, or decides about one' : null;
 }
 
-function lastName(text: string | undefined): string {
-  const names = parsePath(text ?? '')?.filter((part) => typeof part === 'string' && part !== '[]') ?? [];
-  return String(names.at(-1) ?? '');
+/** Without the indexes behind it. @param path of the grammar in `path.ts`. */
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1).replace(/\[.*$/, '');
 }
 
 const PAID = ['FINISHED', 'partially_paid', 'paid'];

@@ -32,7 +32,10 @@ export interface OwnFile {
   written: OwnTable;
 }
 
-type FieldRow = WrittenTable['rows'][number] & Numbered;
+type WrittenRow = WrittenTable['rows'][number];
+/** A row with its number, by which it is named. */
+type WithNumber<Row> = Row & { number: string };
+type FieldRow = WithNumber<WrittenRow>;
 type StateRow = WrittenStates['rows'][number];
 type ErrorRow = WrittenErrors['any'][number];
 
@@ -48,7 +51,7 @@ type Removal = z.infer<typeof removal>;
 /** A union would hide which of the two a row with an error was meant to be. */
 const ownRow = z
   .unknown()
-  .transform((row, context): FieldRow | Removal => {
+  .transform((row, context): WrittenRow | Removal => {
     const is_removal = typeof row === 'object' && row !== null && Object.hasOwn(row, 'remove');
     const parsed = is_removal ? removal.safeParse(row) : writtenRow.safeParse(row);
     if (parsed.success) return parsed.data;
@@ -157,7 +160,7 @@ function otherHead(table: object, { file, written }: OwnFile): Failure[] {
 
 function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Laying): Filed<WrittenTable> {
   const own = written as z.infer<typeof ownFields>; // `ownGrammar` chose it by the shipped table
-  let rows = numbered<FieldRow>(table.rows);
+  let rows = numbered<WrittenRow>(table.rows);
   const before = rows;
   own.rows.forEach((row, index) => {
     const number = `${laying.layer}.${index + 1}`;
@@ -193,20 +196,20 @@ function keepsSale(table: WrittenTable, before: readonly FieldRow[], row: FieldR
   if (shipped !== undefined) refuseChange(table, shipped, row.number, row.to === undefined ? 'drop' : 'to', laying);
   else if (hit.length === 0 && row.to !== undefined && isKept(row)) {
     const message = `to: ${row.to} is ${whatIsKept(row)}, and no row of the shipped ${table.table} writes it from this source, so no row of your own may; leave the row out`;
-    laying.failures.push({ file: laying.file, row: row.number ?? null, key: 'to', message });
+    laying.failures.push({ file: laying.file, row: row.number, key: 'to', message });
   }
 }
 
 function refuseChange(
   { table }: WrittenTable,
   shipped: FieldRow,
-  row: string | undefined,
+  row: string,
   key: 'to' | 'drop' | 'remove',
   laying: Laying,
 ): void {
   const { to = takenBy(shipped) } = shipped;
   const message = `${key}: row ${shipped.number} of ${table} has ${to}, which is ${whatIsKept(shipped)}: it may be neither replaced nor removed, or a sale would be another than the till's; leave this row out, or keep source and converter as they are`;
-  laying.failures.push({ file: laying.file, row: row ?? null, key, message });
+  laying.failures.push({ file: laying.file, row, key, message });
 }
 
 /** One path is the other, or a part of it: a value for the whole replaces the part. */
@@ -217,12 +220,19 @@ function overlap(one: string | undefined, other: string | undefined): boolean {
 }
 
 /** Of a list the elements' kept rows; its other rows may differ. */
-function isSameInSubstance(one: FieldRow, other: FieldRow): boolean {
-  const substance = ({ why: _why, advice: _advice, sites: _sites, number: _number, rows: _rows, ...rest }: FieldRow) =>
-    rest;
+function isSameInSubstance(one: WrittenRow, other: WrittenRow): boolean {
+  const substance = ({
+    why: _why,
+    advice: _advice,
+    sites: _sites,
+    number: _number,
+    rows: _rows,
+    ...rest
+  }: WrittenRow) => rest;
   if (!isDeepStrictEqual(substance(one), substance(other))) return false;
   const [inner, theirs] = [one.rows ?? [], other.rows ?? []];
-  const has = (rows: readonly FieldRow[], row: FieldRow): boolean => rows.some((each) => isSameInSubstance(each, row));
+  const has = (rows: readonly WrittenRow[], row: WrittenRow): boolean =>
+    rows.some((each) => isSameInSubstance(each, row));
   return [
     inner.every((row) => !isKept(row) || has(theirs, row)),
     theirs.every(
@@ -251,7 +261,9 @@ function without(
   const replaces: string[] = [];
   const guarded = rows.find((one) => one.to === row.remove && isKept(one));
   if (guarded !== undefined) refuseChange(table, guarded, number, 'remove', laying);
-  const kept = rows.flatMap((one) => (one.to === row.remove ? narrowed(table, one, row, laying, replaces) : [one]));
+  const kept = rows.flatMap((one) =>
+    one.to === row.remove ? narrowed(table, one, { ...row, number }, laying, replaces) : [one],
+  );
   if (replaces.length === 0) {
     const targets = [...new Set(rows.flatMap(({ to }) => to ?? []))];
     const message = `no row of ${table.table} writes ${row.remove}, so nothing is removed${whatFits(row.remove, targets)}`;
@@ -274,8 +286,8 @@ function narrowed(
   replaces.push(`${table}#${one.number}${stays.length === 0 ? '' : ` at ${gone.join(', ')}`}`);
   if (stays.length === 0) return [];
   if (one.elsewhere === undefined) return [{ ...one, sites: stays }];
-  const message = `row ${one.number} of the shipped table says what happens elsewhere, so it can only be replaced at all sites: leave out sites`;
-  laying.failures.push({ file: laying.file, row: by.number ?? null, key: 'sites', message });
+  const message = `row ${one.number} of ${table} says what happens elsewhere, so it can only be replaced at all sites: leave out sites`;
+  laying.failures.push({ file: laying.file, row: by.number, key: 'sites', message });
   return [one];
 }
 
@@ -287,13 +299,13 @@ function left(one: FieldRow, taken: string[] | undefined, { sites }: Laying): { 
   };
 }
 
-function isReplacedBy(one: FieldRow, row: FieldRow): boolean {
+function isReplacedBy(one: WrittenRow, row: WrittenRow): boolean {
   if (row.to !== undefined && row.to === one.to) return true;
   if (row.drop !== undefined) return takenBy(one) === row.drop;
   return one.drop !== undefined && one.drop === takenBy(row);
 }
 
-function takenBy({ copy, drop, each }: FieldRow): string | undefined {
+function takenBy({ copy, drop, each }: WrittenRow): string | undefined {
   return copy ?? drop ?? each;
 }
 
@@ -403,7 +415,7 @@ function keyOfError({ status, code }: ErrorRow): string {
 
 // Numbers, by which a row is named whatever stands before it.
 
-function numbered<Row extends Numbered>(rows: readonly Row[]): Row[] {
+function numbered<Row extends Numbered>(rows: readonly Row[]): WithNumber<Row>[] {
   return rows.map((row, index) => ({ ...row, number: row.number ?? String(index + 1) }));
 }
 

@@ -84,6 +84,12 @@ describe('a row of one’s own', () => {
     expect(tables.laid).toEqual([]);
     expect(rowIds(tables)).toEqual(rowIds(shipped));
     expect(tables.revision).not.toBe(shipped.revision);
+    const state =
+      'rows:\n  - { status: created, shows: OPEN, rank: 1, final: false, notices: [], why: Waiting for the terminal to fetch it; neither API announces it. }\n';
+    const error =
+      'calls:\n  get:\n    - { status: 401, code: unauthorized, error: unauthorized, why: The same meaning in both APIs. }\n';
+    const others = loaded({ 'point/states.yaml': state, 'point/errors.yaml': error });
+    expect([others.laid, rowIds(others)]).toEqual([[], rowIds(shipped)]);
     const changed = loaded({ [CREATE]: DESCRIPTION });
     expect(rowIds(changed).filter((id) => !rowIds(shipped).includes(id))).toEqual(['point.create.request#own.1']);
     expect(rowIds(shipped).filter((id) => !rowIds(changed).includes(id))).toEqual([]);
@@ -109,6 +115,38 @@ describe('a row of one’s own', () => {
     ]);
     expect(laid[0]?.why).toMatch(/note.* → "refuse"/);
     expect(loaded({ [CREATE]: 'unknown: { MLM: refuse, elsewhere: note }\n' }).laid).toEqual([]);
+  });
+
+  it('gives no policy to a table whose source has no other fields', () => {
+    const folder = folderOf({ 'point/get.answer.yaml': 'unknown: note\n' });
+    const { sets, failures } = proveTables(tablesDirectory, folder);
+    expect(printFailures(failures)).toContain('order lets no unknown keys in, so unknown means nothing');
+    expect(sets.common.laid).toEqual([
+      {
+        row: 'point.get.answer#own.unknown',
+        replaces: [],
+        removes: false,
+        why: 'Of fields without a row: "none" → "note".',
+      },
+    ]);
+  });
+
+  it('that says what happens elsewhere is replaced at all sites or at none', () => {
+    const of_all = DESCRIPTION.replace('sites: [MLA]', 'sites: [MLA]\n    elsewhere: note');
+    const files = (row: string): Record<string, string> => ({
+      [CREATE]: of_all,
+      [`merchants/${MERCHANT}/${CREATE}`]: `rows:\n  - { ${row}, ${WHY} }\n`,
+    });
+    for (const row of ['drop: body.description, policy: refuse', 'remove: body.description'])
+      expect(refusalOf(files(`${row}, sites: [MLA]`))).toMatch(
+        /\/700100200\/point\/create\.request\.yaml:2:\d+ row merchant\.1: row own\.1 of point\.create\.request says what happens elsewhere, so it can only be replaced at all sites/,
+      );
+    const own = tablesOf(
+      loaded(files('drop: body.description, policy: note, advice: Leave the description out.')),
+      MERCHANT,
+    );
+    expect(own.laid.at(-1)?.replaces).toContain('point.create.request#own.1');
+    expect(created(own, 'MLA', { amount: 1500, description: 'Table 4' }).value.body).not.toHaveProperty('description');
   });
 
   it('is taken away with a reason only, and what is required stays', () => {
@@ -196,6 +234,19 @@ any:
       /point\/states\.yaml:2:\d+ row own\.1: final: row \d+ of point\.states has true/,
     );
   });
+
+  it('of states makes a shipped sentence on what is never shown untrue, whichever way it shows it', () => {
+    const row =
+      'status: action_required, shows: { error: PROCESSING, finished: PROCESSED }, settled: CONFIRMATION_REQUIRED';
+    const tables = loaded({
+      'point/states.yaml': `rows:\n  - { ${row}, rank: 3, final: false, notices: [], ${WHY} }\n`,
+    });
+    expect(shipped.documents.states.find(({ table }) => table === 'point.states')?.never).toHaveLength(2);
+    expect(tables.documents.states.find(({ table }) => table === 'point.states')?.never).toEqual([]);
+    const shows = (declined: 'error' | 'finished'): string =>
+      tables.state('point', { status: 'action_required' }, declined).shows;
+    expect([shows('error'), shows('finished')]).toEqual(['PROCESSING', 'PROCESSED']);
+  });
 });
 
 describe('what no row may change', () => {
@@ -249,6 +300,12 @@ describe('what no row may change', () => {
       'qr/create.request.yaml',
       '  - { each: body.items, to: body.items, with: ten_items, weight: money, WHY, rows: [{ const: "1.00", to: unit_price, WHY }] }',
       'row 12 of qr.create.request',
+    ],
+    [
+      'ids in a list whose own name is of no kept kind',
+      'point/devices.answer.yaml',
+      '  - { each: data.terminals, to: body.devices, match: unordered, by: id, WHY, rows: [{ const: X__Y, to: id, WHY }] }',
+      "row 1 of point.devices.answer has body.devices, which is a list with the sale's identity or amounts",
     ],
     [
       'installments at a site where legacy took none',
@@ -320,6 +377,25 @@ describe('what no row may change', () => {
       );
   });
 
+  it('a price of items, nor a part of one; their other fields may differ', () => {
+    const items = shipped.documents.tables
+      .find(({ table }) => table === 'qr.create.request')
+      ?.rows.find(({ to }) => to === 'body.items');
+    const inner = items?.rows ?? [];
+    expect(inner.map(({ to }) => to)).toContain('unit_price');
+    const told = (changed: object[]): string =>
+      refusalOf({ 'qr/create.request.yaml': JSON.stringify({ rows: [{ ...items, rows: changed }] }) });
+    const why = 'A reason that is long enough.';
+    const dropped = (to: string): object[] =>
+      inner.map((row) =>
+        row.to === to ? { drop: row.copy, policy: 'note', advice: 'Leave the field out.', why } : row,
+      );
+    expect(told(dropped('external_code'))).toBe('the tables hold');
+    const refusal = 'row own.1: to: row 12 of qr.create.request has body.items, which is an amount';
+    expect(told(dropped('unit_price'))).toContain(refusal);
+    expect(told([...inner, { const: 'Shop', to: 'unit_price.text', why }])).toContain(refusal);
+  });
+
   it('but its reason and advice may', () => {
     const text = `  - { copy: body.amount, to: "body.transactions.payments[0].amount", with: amount_text, weight: money, WHY }`;
     expect(refusalOf({ [CREATE]: rows(text) })).toBe('the tables hold');
@@ -352,6 +428,16 @@ describe('what no row may change', () => {
       'an open sale as canceled',
       '{ status: at_terminal, rank: 2, final: false, shows: CANCELED, notices: [], WHY }',
       'CANCELED is over without a payment',
+    ],
+    [
+      'an open sale as one that is not clear',
+      '{ status: at_terminal, rank: 2, final: false, shows: CONFIRMATION_REQUIRED, notices: [], WHY }',
+      'shows ON_TERMINAL, which tills take for open; CONFIRMATION_REQUIRED is not clear',
+    ],
+    [
+      'a state that was not held as held',
+      '{ status: at_terminal, rank: 2, final: false, shows: ON_TERMINAL, settled: FINISHED, notices: [], WHY }',
+      'row own.1: settled: row 2 of point.states has none, and so must this row',
     ],
   ])('%s', (_what, row, says) => {
     expect(refusalOf({ 'point/states.yaml': rows(`  - ${row}`) })).toContain(says);
@@ -483,6 +569,11 @@ describe('a mistake', () => {
       ':1:1: table: the shipped file of this name has point.create.request',
     ],
     [
+      'of a role',
+      'role: notice\n',
+      ':1:1: role: the shipped file of this name has none; leave it out, or give the same',
+    ],
+    [
       'that leaves a field out',
       `rows:\n  - { context: reference, to: body.external_reference, sites: [MLB], ${WHY} }\n`,
       'create.request.yaml',
@@ -491,6 +582,25 @@ describe('a mistake', () => {
     const told = refusalOf({ [CREATE]: text });
     expect(told).toContain(says);
     expect(told).toContain(`FOLDER/${CREATE}:`);
+  });
+
+  it.each<[string, string, string, string]>([
+    [
+      'of a status',
+      'point/states.yaml',
+      `rows:\n  - { status: procesed, shows: CANCELED, rank: 9, final: true, notices: [], ${WHY} }\n`,
+      ":2:7 row own.1: orders have no status 'procesed'; did you mean processed?",
+    ],
+    [
+      'of a call',
+      'point/errors.yaml',
+      `calls:\n  creat:\n    - { status: 400, code: bad_request, error: bad_request, ${WHY} }\n`,
+      "no upstream call is named 'creat'; did you mean create?",
+    ],
+  ])('%s names what fits in states and errors too', (_what, file, text, says) => {
+    const told = refusalOf({ [file]: text });
+    expect(told).toContain(says);
+    expect(told).toContain(`FOLDER/${file}:`);
   });
 
   it('in a shipped table is placed too', () => {
