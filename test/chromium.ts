@@ -16,7 +16,9 @@ export const hasChromium = existsSync(EXECUTABLE);
 let running: Promise<Browser> | null = null;
 /** Playwright ends the browser with this process. */
 export function browser(): Promise<Browser> {
-  running ??= chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'] });
+  // Files that share this process send its signals to what they test; the browser ends with it.
+  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+  running ??= chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'], ...signals });
   return running;
 }
 

@@ -219,7 +219,7 @@ function overlap(one: string | undefined, other: string | undefined): boolean {
   return long.startsWith(short) && /^(?:$|[.[])/.test(long.slice(short.length));
 }
 
-/** Of a list the elements' kept rows; its other rows may differ. */
+/** Of a list the elements' kept rows, at the same sites; its other rows may differ. */
 function isSameInSubstance(one: WrittenRow, other: WrittenRow): boolean {
   const substance = ({
     why: _why,
@@ -232,7 +232,7 @@ function isSameInSubstance(one: WrittenRow, other: WrittenRow): boolean {
   if (!isDeepStrictEqual(substance(one), substance(other))) return false;
   const [inner, theirs] = [one.rows ?? [], other.rows ?? []];
   const has = (rows: readonly WrittenRow[], row: WrittenRow): boolean =>
-    rows.some((each) => isSameInSubstance(each, row));
+    rows.some((each) => isSameInSubstance(each, row) && isDeepStrictEqual(each.sites, row.sites));
   return [
     inner.every((row) => !isKept(row) || has(theirs, row)),
     theirs.every(

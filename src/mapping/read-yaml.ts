@@ -61,6 +61,7 @@ function saysOf(schema: z.core.$ZodType, issue: z.core.$ZodIssue): string {
 
 /** The keys that the grammar's object takes at a path; none where a union decides. */
 function keysAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): string[] {
+  if (schema === undefined) return [];
   const [name, ...rest] = path;
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable)
     return keysAt(schema.unwrap(), path);
@@ -70,7 +71,7 @@ function keysAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[
     return name === undefined ? Object.keys(shape) : keysAt(shape[String(name)], rest);
   }
   if (schema instanceof z.ZodArray) return keysAt(schema.element, rest);
-  return schema instanceof z.ZodRecord ? keysAt(schema.valueType, rest) : [];
+  return keysAt((schema as Partial<z.ZodRecord>).valueType, rest); // records alone have one
 }
 
 // Places: of a syntax error, of a key, of a row as failures name it.

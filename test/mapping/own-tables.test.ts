@@ -393,6 +393,10 @@ describe('what no row may change', () => {
     expect(told(dropped('external_code'))).toBe('the tables hold');
     const refusal = 'row own.1: to: row 12 of qr.create.request has body.items, which is an amount';
     expect(told(dropped('unit_price'))).toContain(refusal);
+    const elsewhere = { drop: 'total_amount', policy: 'silent', sites: ['MLB'], why };
+    expect(inner.map(({ drop }) => drop)).toContain('total_amount');
+    const narrowed = inner.map((row) => (row.drop === 'total_amount' ? { ...row, sites: ['MLA'] } : row));
+    expect(told([...narrowed, elsewhere])).toContain(refusal);
     expect(told([...inner, { const: 'Shop', to: 'unit_price.text', why }])).toContain(refusal);
   });
 
