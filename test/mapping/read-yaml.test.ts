@@ -86,6 +86,7 @@ describe('what a grammar refuses', () => {
       'rows: []\nrows: []',
       ['2:1 the key rows is given twice in one place: keep one of them'],
     ],
+    ['a key of one kind', 'kind: {a: x, b: y}', [expect.stringMatching(/^1:14 kind: Unrecognized key: "b"$/)]],
     ['no key, twice', ': a\n: b', ['2:1 the key (empty) is given twice in one place: keep one of them']],
     ['what is no YAML', 'rows: [', [expect.stringMatching(/is not YAML/)]],
     ['an alias of nothing', 'rows: *x', [expect.stringMatching(/^1:1 can't be read/)]],
