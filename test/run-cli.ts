@@ -1,5 +1,5 @@
 /** Runs the command line as a real process; returns its output and exit code. */
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { join } from 'node:path';
 
 export const HOUSE = join(import.meta.dirname, '..');
@@ -10,13 +10,21 @@ export interface Ran {
   err: string;
 }
 
+interface Options {
+  input?: string;
+  env?: Record<string, string>;
+  /** Is handed the running process, for a test that ends it. */
+  started?: (child: ChildProcess) => void;
+}
+
 /** One `puente` command; its environment holds only PATH and `env`. */
-export function puente(argv: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
+export function puente(argv: string[], options: Options = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const env = { PATH: process.env.PATH, ...options.env };
     const child = execFile(process.execPath, ['src/cli.ts', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err });
     });
+    options.started?.(child);
     child.stdin?.end(options.input ?? '');
   });
 }
