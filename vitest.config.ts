@@ -8,11 +8,11 @@ import { LongestFirst } from './test/sequencer.ts';
 const NIGHT = process.env.NIGHT === '1';
 /** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
 const onPostgres = [
-  NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,reset}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
-  'test/ops/plan/plan.test.ts',
-  NIGHT ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/{crash,any-moment}.test.ts',
+  NIGHT ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/any-moment.test.ts',
+  ...(NIGHT ? ['test/ops/plan/plan.test.ts'] : []),
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
 const onField = [
@@ -26,14 +26,23 @@ const proof = [
   'test/{crash,simulation,faults}/**/*.test.ts',
   'test/docs/{blocks,commands,named}.test.ts',
   'test/scripts/{bench,demo,screenshots,soak}.test.ts',
-  // Each of these takes half a minute or more, most of it waiting: for retries of SDKs, for a server that is away, for every limitation in turn.
-  'test/journeys/{fidelity,limitations,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',
-  'test/store/postgres/{outage,together,transfer,workers}.test.ts',
-  'test/store/sqlite/upgrades.test.ts',
+  // Each of these takes half a minute or more: waits for retries of SDKs and for a server that is away, every limitation in turn, many
+  // processes, or a browser; of the browser's the developer's loop keeps each page's first view (`console/pages.test.ts`).
+  'test/journeys/{assess,fidelity,limitations,migration,odoo,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',
+  'test/exchanges/explain.test.ts',
+  'test/store/postgres/{outage,plans,round-trips,spans,together,transfer,transfer-rows,workers}.test.ts',
+  'test/store/sqlite/{crash,upgrades}.test.ts',
   'test/proxy/shadow/{differential,writes}.test.ts',
-  'test/ops/moves/moves-model.test.ts',
-  'test/ops/console/{languages,many}.test.ts',
-  'test/ops/cli/init*.test.ts',
+  'test/proxy/telemetry/telemetry-load.test.ts',
+  'test/ops/moves/{moves-model,ramp}.test.ts',
+  'test/ops/console/{board,charts,explain,languages,many,merchant,money,operations,ramps}.test.ts',
+  'test/ops/report/{languages,print}.test.ts',
+  'test/ops/capture/access-log.test.ts',
+  'test/ops/cli/{completion,init,init-postgres}.test.ts',
+  'test/sandbox/fidelity.test.ts',
+  'test/deploy/{balancer,tls}.test.ts',
+  'test/scripts/pack.test.ts',
+  'test/{app/welcome,compiled}.test.ts',
 ];
 
 // Compiled once for all processes and threads of a run, as in production (`npm start`): most of what a start costs.
@@ -51,7 +60,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          include: [...onPostgres, ownServers],
+          include: [...onPostgres, ...(NIGHT ? [ownServers] : [])],
           globalSetup: ['test/engines/postgres-server.ts'],
           setupFiles: ['test/engines/on-postgres.ts'],
         },

@@ -5,6 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files of half a minute or more start first; started last, one would run alone while the other workers are idle. */
 const LONG = [
   'simulation/simulation.test.ts',
+  'ops/moves/ramp.test.ts',
+  'journeys/migration.test.ts',
   'journeys/qr-fidelity.test.ts',
   'crash/any-moment.test.ts',
   'crash/crash.test.ts',
