@@ -227,7 +227,7 @@ describe('a cancel of a point of sale', () => {
   it('without an order is answered 204, and proxied once its merchant is on legacy', async () => {
     expect(await cancel()).toEqual(noContent);
     await setMerchant(stand.store, MERCHANT, { stage: 'legacy' });
-    expect(await cancel()).toEqual({ kind: 'carry' });
+    expect(await cancel()).toEqual({ kind: 'proxy' });
     expect(stand.asked).toEqual([]);
   });
 

@@ -3,14 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/ops/ports.ts';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
-import {
-  chooseLane,
-  hasOwnWork,
-  isStillOnOrders,
-  isUnitOnOrders,
-  type Lane,
-  type Named,
-} from '../../src/proxy/routing/lane.ts';
+import { chooseLane, isStillOnOrders, type Lane, type Named, unitOnOrders } from '../../src/proxy/routing/lane.ts';
 import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/vault.ts';
@@ -213,7 +206,7 @@ describe('a unit with work on orders', () => {
     async (stage) => {
       await set({ stage });
       const link = await onTill();
-      for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders(stage));
+      for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject({ ...orders(stage), is_by_unit: true });
       expect(await lane(CODE)).toEqual(legacy(stage));
       expect(await lane(DEVICE, 'intents')).toEqual(legacy(stage));
       const done = await stand.store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
@@ -239,17 +232,11 @@ describe('a unit with work on orders', () => {
     expect(await lane(TILL, 'qr', FORGED)).toEqual(refused('orders', 'unavailable'));
   });
 
-  it('of a dynamic code its till may not know of keeps the next code there', async () => {
+  it('of a dynamic code its till may not know of keeps the next code there, and no setting', async () => {
     await set({ stage: 'legacy' });
-    const link = await onTill({ slot: null });
-    expect(await lane(CODE)).toMatchObject(orders('legacy'));
-    expect(await lane(TILL)).toEqual(legacy('legacy'));
-    expect(await lane({ ...CODE, slot: 'qr:TILL2' })).toEqual(legacy('legacy'));
-    // A setting says which work is possible beside a sale at a terminal.
-    const merchant_work = (kind: OperationKind) => hasOwnWork(stand.ports, MERCHANT, CODE, kind);
-    expect([await merchant_work('qr'), await merchant_work('devices')]).toEqual([true, false]);
-    await stand.store.links.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
-    expect(await lane(CODE)).toEqual(legacy('legacy'));
+    await onTill({ slot: null });
+    expect(await lane(CODE)).toMatchObject({ ...orders('legacy'), is_by_unit: true });
+    expect(await lane(CODE, 'devices')).toEqual(legacy('legacy'));
   });
 });
 
@@ -314,12 +301,16 @@ describe('a unit with work on legacy', () => {
     expect(await lane(LOOK)).toEqual(legacy('orders'));
   });
 
-  it('that could not be written down stays there for as long as it may live', async () => {
-    stand.ports.memory.unrecorded.hold(MERCHANT, TILL.slot, NOON + 60_000);
-    for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
-    stand.now = NOON + 60_000;
-    for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders('orders'));
-  });
+  it.each([TILL.slot, 'qr:*'])(
+    'that could not be written down as %s stays there for as long as it may live',
+    async (slot) => {
+      stand.ports.memory.unrecorded.hold(MERCHANT, slot, NOON + 60_000);
+      for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy('orders'));
+      expect(await lane(DEVICE, 'intents')).toMatchObject(orders('orders'));
+      stand.now = NOON + 60_000;
+      for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders('orders'));
+    },
+  );
 
   it('goes to legacy with a token that orders refuse, once it is proven there', async () => {
     await onLegacy({ state: 'OPEN' });
@@ -488,6 +479,6 @@ describe('a story whose unit turned out to be free', () => {
     expect(await still()).toBe(false);
     const merchant = await stand.store.merchants.merchant(MERCHANT);
     if (merchant === null) throw new Error('there is no merchant');
-    expect(await isUnitOnOrders(stand.ports, merchant, TOKEN, DEVICE, 'intents')).toBe(true);
+    expect(await unitOnOrders(stand.ports, merchant, TOKEN, DEVICE, 'intents')).toBe('stage');
   });
 });

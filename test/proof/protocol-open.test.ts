@@ -36,7 +36,7 @@ beforeEach(() => stand.reset());
 
 const pointCall = (change: Partial<LegacyCall> = {}): LegacyCall => callOf(stand, 'point.create_intent', change);
 const open = async (change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
-  createIntent(stand.ports, pointCall({ merchant: await shop(), ...change }));
+  createIntent(stand.ports, pointCall(await chosen(change)));
 const said = (reference: string) => ({ amount: 1500, additional_info: { external_reference: reference } });
 const OTHER = { body: said('mesa-5') };
 
@@ -55,7 +55,13 @@ const QR_ORDER = {
 const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'qr.create_code', { body: CODE, ...change });
 const openCode = async (change: Partial<LegacyCall> = {}) =>
-  createDynamicCode(stand.ports, codeCall({ merchant: await shop(), ...change }));
+  createDynamicCode(stand.ports, codeCall(await chosen(change)));
+
+/** As its lane was chosen: on stage legacy only work of the unit can bring a call to orders. */
+async function chosen(change: Partial<LegacyCall>): Promise<Partial<LegacyCall>> {
+  const { merchant = await shop() } = change;
+  return { merchant, is_by_unit: merchant.settings.stage === 'legacy', ...change };
+}
 
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
   if (answer.kind !== 'answer') throw new Error('it was carried');
@@ -572,8 +578,8 @@ describe('a terminal that has something', () => {
 describe('a sale of a merchant on legacy', () => {
   it('is carried, and nothing is written', async () => {
     await stage('legacy');
-    expect(await open()).toEqual({ kind: 'carry' });
-    expect([await links(), stand.points]).toEqual([[], []]);
+    expect(await open()).toEqual({ kind: 'proxy' });
+    expect([await links(), stand.asked]).toEqual([[], []]);
   });
 
   it('begins anew, and nothing is written, when it was moved after its lane was chosen', async () => {
@@ -612,7 +618,7 @@ describe('a sale of a merchant on legacy', () => {
     expect(told(await open(OTHER)).status).toBe(409);
     stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5))];
     stand.now += 5_000;
-    expect(await open(OTHER)).toEqual({ kind: 'carry' });
+    expect(await open(OTHER)).toEqual({ kind: 'proxy' });
     expect(await links()).toHaveLength(1);
   });
 
@@ -624,19 +630,14 @@ describe('a sale of a merchant on legacy', () => {
     expect(stand.counts).toEqual(['creates busy']);
     stand.answers = [answered(200, orderOf({ ...PAID, external_reference: 'mesa-4' }, 5))];
     stand.now += 5_000;
-    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
+    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'proxy' });
   });
 
   it('that orders could never take goes to legacy when the terminal was freed meanwhile', async () => {
     const link = await live();
     await stage('legacy');
-    const hasWork: Store['links']['hasWork'] = async (...asked) => {
-      const has = await stand.store.links.hasWork(...asked);
-      await end(link);
-      return has;
-    };
-    stand.restart({ store: withMethods(stand.store, { hasWork }) });
-    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
+    await end(link);
+    expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'proxy' });
     expect(stand.asked).toEqual([]);
   });
 
@@ -661,7 +662,7 @@ describe('a sale of a merchant on legacy', () => {
       return stand.store.links.openLink(...asked);
     };
     stand.restart({ store: withMethods(stand.store, { openLink }) });
-    expect(await open(OTHER)).toEqual({ kind: 'carry' });
+    expect(await open(OTHER)).toEqual({ kind: 'proxy' });
     expect(await links()).toHaveLength(1);
   });
 });
@@ -674,7 +675,7 @@ describe('a terminal that legacy has something on', () => {
   it('is left to legacy while legacy says so', async () => {
     await sale();
     stand.legacy_answers = [answered(200, { state: 'OPEN' })];
-    expect(await open()).toEqual({ kind: 'carry' });
+    expect(await open()).toEqual({ kind: 'proxy' });
     expect(await links()).toEqual([]);
   });
 
@@ -687,10 +688,12 @@ describe('a terminal that legacy has something on', () => {
 
   it('that could not be written down is left to legacy, unless there is work on orders', async () => {
     stand.ports.memory.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
-    expect(await open()).toEqual({ kind: 'carry' });
+    expect(await open()).toEqual({ kind: 'proxy' });
     await stand.reset();
-    const link = await live({ client_answer: 'error', acknowledged_at: null });
+    const paid = { state: 'DONE', legacy_state: 'FINISHED' } as const;
+    const link = await live({ ...paid, client_answer: 'error', acknowledged_at: null });
     stand.ports.memory.unrecorded.hold(MERCHANT, `point:${TERMINAL}`, NOON + 60_000);
+    expect(await open(OTHER), 'no retry').toEqual({ kind: 'proxy' });
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
 });
@@ -738,7 +741,7 @@ describe('a dynamic code', () => {
     await stand.store.legacy_sales.openLegacySale(
       newSale({ family: 'qr', unit: 'TILL1', slot: null, client_reference: 'Factura 0002', state: 'IN_DOUBT' }),
     );
-    expect(await openCode()).toEqual({ kind: 'carry' });
+    expect(await openCode()).toEqual({ kind: 'proxy' });
     stand.answers = [creates(order())];
     expect(told(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).status).toBe(201);
   });
@@ -746,8 +749,8 @@ describe('a dynamic code', () => {
   it('of a merchant moved back: an untold one is joined, others are carried', async () => {
     await openCode();
     await stage('legacy');
-    expect(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).toEqual({ kind: 'carry' });
-    expect(await openCode({ body: { ...CODE, items: [] } }), 'what orders never take').toEqual({ kind: 'carry' });
+    expect(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).toEqual({ kind: 'proxy' });
+    expect(await openCode({ body: { ...CODE, items: [] } }), 'what orders never take').toEqual({ kind: 'proxy' });
     stand.answers = [creates(order()), answered(200, orderOf(order({ external_reference: undefined })))];
     expect(told(await openCode()).status).toBe(201);
     expect(await links()).toHaveLength(1);
@@ -759,7 +762,7 @@ describe('a dynamic code', () => {
     await openCode({ body: { ...CODE, title: 'Untold' } });
     await stage('legacy');
     stand.now += 61_000;
-    expect(await openCode()).toEqual({ kind: 'carry' });
+    expect(await openCode()).toEqual({ kind: 'proxy' });
     expect(await links()).toHaveLength(2);
   });
 

@@ -269,6 +269,7 @@ export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> =
     token: TOKEN,
     merchant: { ...newMerchant({ sealed_notice_url: null }), trips: {}, revision: 1, updated_at: NOON },
     link: null,
+    is_by_unit: false,
     ...change,
     path,
   };

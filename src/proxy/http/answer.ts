@@ -109,7 +109,7 @@ export type LegacyAnswer =
       over?: (whole: boolean) => Promise<void>;
     }
   /** Proxied: the bytes go to the legacy upstream unchanged. */
-  | { kind: 'carry' }
+  | { kind: 'proxy' }
   /** The merchant's settings changed since the lane was chosen, and nothing was sent: the lane is chosen again. */
   | { kind: 'moved' };
 
@@ -158,6 +158,8 @@ export interface LegacyCall {
   merchant: Merchant;
   /** The link that the path names, verified as this merchant's; null when it names none, or for a new sale. */
   link: Link | null;
+  /** The stage leaves new work on legacy: only work of its unit brought the call to orders. */
+  is_by_unit: boolean;
 }
 
 /** A story runs one operation from the parsed call to the legacy answer. */

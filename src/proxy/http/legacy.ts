@@ -227,6 +227,7 @@ async function translate(
     token,
     merchant: lane.merchant,
     link: lane.link,
+    is_by_unit: lane.is_by_unit,
   });
 }
 

@@ -25,7 +25,7 @@ import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
 /** `GET /v1/payments/{id}`; upstream's errors are proxied unchanged. */
 export async function getPayment(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
-  if (call.link === null) return { kind: 'carry' };
+  if (call.link === null) return { kind: 'proxy' };
   const link = await settledLink(ports, call, call.link);
   const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
@@ -141,7 +141,7 @@ export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyA
 
 /** The refunds of the real payment, or those of its order. */
 async function findRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer | { refunds: unknown[] }> {
-  if (call.link === null) return { kind: 'carry' };
+  if (call.link === null) return { kind: 'proxy' };
   const link = await settledLink(ports, call, call.link);
   const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;

@@ -9,7 +9,7 @@ import { refundBody, refundContext } from './refund-view.ts';
 
 /** No body and `{}` refund all that is left, `{"amount"}` a part. @throws PuenteError refused, for a bad amount. */
 export async function createRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
-  if (call.link === null) return { kind: 'carry' };
+  if (call.link === null) return { kind: 'proxy' };
   const { amount } = call.body as { amount?: unknown }; // only JSON objects are accepted
   const requested_minor = askedAmount(amount, ports.tables.site(call.merchant.site).exponent);
   // Read before the refund, so that a made refund is answered at once.
@@ -24,7 +24,7 @@ export async function createRefund(ports: Ports, call: LegacyCall): Promise<Lega
 
 /** `PUT /collections/{id}`: always the whole, answered with the payment (`docs/field-notes.md` QR §3). */
 export async function refundCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
-  if (call.link === null) return { kind: 'carry' };
+  if (call.link === null) return { kind: 'proxy' };
   const { status } = call.body as { status?: unknown }; // as above
   if (status === undefined) return refused(call.operation.family, 'missing_property', 'status');
   // No other status is possible, because a payment at a till is never pending.

@@ -132,7 +132,7 @@ function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
 /** The till gets legacy's error; an answer that Puente can't read, such as a huge page, is proxied. */
 function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<LegacyAnswer> | LegacyAnswer {
   const isError = outcome.kind === 'answered' && outcome.status >= 400;
-  return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'carry' };
+  return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'proxy' };
 }
 
 export type ShownPayment = Record<string, unknown>;

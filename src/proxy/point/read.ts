@@ -95,7 +95,7 @@ export function markShown(ports: Ports, { order, legacy_state, payment_id }: Lin
  */
 export async function refundIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = createRefundIntentBody.safeParse(call.body);
-  if (!body.success) return { kind: 'carry' };
+  if (!body.success) return { kind: 'proxy' };
   const link = await ports.store.links.linkByPayment(String(body.data.payment_id));
   if (link?.merchant_id === call.merchant.id) {
     return refused('point', 'refund_on_terminal', String(body.data.payment_id));
@@ -104,5 +104,5 @@ export async function refundIntent(ports: Ports, call: LegacyCall): Promise<Lega
   const holder = await ports.store.links.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const room = holder === null ? 'freed' : await makeRoom(ports, call, holder, deadline);
-  return room === 'freed' ? { kind: 'carry' } : room;
+  return room === 'freed' ? { kind: 'proxy' } : room;
 }

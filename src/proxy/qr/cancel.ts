@@ -25,7 +25,7 @@ export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise
   return inTurn(ports, call.merchant.id, slot, async () => {
     const holder = await ports.store.links.liveLink(call.merchant.id, slot);
     if (holder === null) {
-      return (await isStillOnOrders(ports, call, slot)) ? answered(204, undefined) : { kind: 'carry' };
+      return (await isStillOnOrders(ports, call, slot)) ? answered(204, undefined) : { kind: 'proxy' };
     }
     const deadline = call.received_at + ports.settings.create.deadline_ms;
     const room = await clearPointOfSale(ports, call, holder, deadline);

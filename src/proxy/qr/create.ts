@@ -124,7 +124,7 @@ const detailsOf: Readonly<Record<string, readonly string[]>> = {
  */
 export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { family } = call.operation;
-  if (call.link === null) return { kind: 'carry' };
+  if (call.link === null) return { kind: 'proxy' };
   const { status } = (call.body ?? {}) as { status?: unknown }; // any JSON
   if (status === undefined) return refused(family, 'missing_property', 'status');
   const parsed = confirmationBody.safeParse(call.body);

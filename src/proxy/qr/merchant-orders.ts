@@ -20,7 +20,7 @@ export type MerchantOrder = z.infer<typeof merchantOrder>;
 /** Shows a live sale as its order is now (`docs/field-notes.md` QR §2). */
 export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link: named } = call;
-  if (named === null) return { kind: 'carry' };
+  if (named === null) return { kind: 'proxy' };
   const [link, nickname] = await Promise.all([
     named.state === 'LIVE' ? readLink(ports, named, call.token) : named,
     nicknameOf(ports, call),

@@ -14,7 +14,7 @@ export async function getPointOfSale(ports: Ports, call: LegacyCall): Promise<Le
   if (place.kind === 'refused') return place.answer;
   const slot = slotOf('qr', place.external_pos_id);
   const holder = await ports.store.links.liveLink(call.merchant.id, slot);
-  if (holder === null && !(await isStillOnOrders(ports, call, slot))) return { kind: 'carry' };
+  if (holder === null && !(await isStillOnOrders(ports, call, slot))) return { kind: 'proxy' };
   const link = holder?.state === 'LIVE' ? await readLink(ports, holder, call.token) : null;
   if (link === null || link.state !== 'LIVE') return refused(call.operation.family, 'order_not_found');
   const { value } = ports.tables.answer(call.operation, link.order ?? {}, saleContext(ports, call, link));

@@ -19,7 +19,8 @@ import { isOnOrders, stageInForce } from './stage.ts';
 export type Lane =
   /** `merchant_id`: maybe only claimed by the token. `is_token_refused`: by the orders API; legacy may accept it. */
   | { lane: 'legacy'; stage: Stage; merchant_id: string | null; is_token_refused?: boolean }
-  | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
+  /** `is_by_unit`: the stage leaves new work on legacy, and only work of its unit is on orders. */
+  | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null; is_by_unit: boolean }
   | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
 
 /** A call without an existing id. */
@@ -88,7 +89,13 @@ async function laneOfMerchant(
 ): Promise<Lane> {
   const { stage } = stageInForce(ports.settings, merchant, kind);
   const legacy: Lane = { lane: 'legacy', stage, merchant_id: merchant.id };
-  const orders = (link: Link | null = null): Lane => ({ lane: 'orders', stage, merchant, link });
+  const orders = (link: Link | null = null, is_by_unit = false): Lane => {
+    return { lane: 'orders', stage, merchant, link, is_by_unit };
+  };
+  const unit = async (work: UnitWork, free = false): Promise<Lane> => {
+    const by = await unitOnOrders(ports, merchant, token, work, kind, free);
+    return by === null ? legacy : orders(null, by === 'unit');
+  };
   switch (named.kind) {
     case 'link':
       return named.link?.merchant_id === merchant.id ? orders(named.link) : legacy;
@@ -97,17 +104,14 @@ async function laneOfMerchant(
       return link === null ? legacy : orders(link);
     }
     case 'slot':
-      return (await isUnitOnOrders(ports, merchant, token, named, kind, is_free)) ? orders() : legacy;
+      return unit(named, is_free);
     case 'pos': {
       // Without QR sales on legacy the stage decides, and the story looks up what it needs.
       if (stage === 'orders' && !(await mayHaveQrOnLegacy(ports, merchant.id))) return orders();
       // On stage orders the story needs the lookup anyway, so it may take longer.
       const timeout_ms = stage === 'orders' ? ports.settings.reads.timeout_ms : POS_LOOKUP_MS;
       const lookup = await lookUpPos(ports, merchant.id, token, named.pos_id, timeout_ms);
-      if (lookup.kind === 'known') {
-        const slot = slotOf('qr', lookup.external_pos_id);
-        return (await isUnitOnOrders(ports, merchant, token, { slot, work: named.work }, kind)) ? orders() : legacy;
-      }
+      if (lookup.kind === 'known') return unit({ slot: slotOf('qr', lookup.external_pos_id), work: named.work });
       // On stage orders the story answers a failed lookup; before it, such calls go to legacy …
       if (stage === 'orders') return orders();
       if (isNoPosOfOrders(lookup) || !(await hasLiveQr(ports, merchant.id))) return legacy;
@@ -202,37 +206,40 @@ function noteId(ports: Ports, named: Named): void {
 
 // The lane of a call about a unit: live work there decides before the stage (`docs/architecture.md` Decision 6).
 
-/** True for work on orders, by live work on its unit, else by stage. @param is_free legacy holds nothing of it. */
-export async function isUnitOnOrders(
+/**
+ * Why work is on orders: by its stage, or only by live work on its unit; null: it is on legacy.
+ * @param is_free legacy holds nothing of the unit.
+ */
+export async function unitOnOrders(
   ports: Ports,
   merchant: Merchant,
   token: Secret,
   unit: UnitWork,
   kind: OperationKind,
   is_free = false,
-): Promise<boolean> {
+): Promise<'stage' | 'unit' | null> {
   const { slot, work } = unit;
   const is_by_stage = isOnOrders(ports.settings, merchant, merchant.id, kind, slot);
   // The common case: nothing of the unit is on legacy, so live work would be on orders too and needs no lookup.
-  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(ports, merchant.id, slot, is_free)))) return true;
-  if (await hasOwnWork(ports, merchant.id, unit, kind)) return true;
+  if (is_by_stage && (work === 'beside' || !(await mayBeHeld(ports, merchant.id, slot, is_free)))) return 'stage';
+  if (await hasOwnWork(ports, merchant.id, unit, kind)) return is_by_stage ? 'stage' : 'unit';
   // Legacy answers reads of its own sales; only a new sale is worth a request to legacy.
-  if (!is_by_stage || work === 'look') return false;
+  if (!is_by_stage || work === 'look') return null;
   const deadline = ports.clock.now() + ports.settings.reads.timeout_ms;
-  return !(await isHeldByLegacy(ports, merchant.id, slot, token, deadline));
+  return (await isHeldByLegacy(ports, merchant.id, slot, token, deadline)) ? null : 'stage';
 }
 
 /** For a story whose unit is free: a move or a legacy sale may have changed the lane since it was chosen. */
 export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: string): Promise<boolean> {
   const merchant = (await ports.store.merchants.merchant(call.merchant.id)) ?? call.merchant;
-  return isUnitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
+  return (await unitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind)) !== null;
 }
 
 /** The longest lifetime of a Point order (`docs/field-notes.md` Spec Limits); QR sales are retried far earlier. */
 const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
 
 /** True for a live sale of the unit, or one not known to the till: its retry must not be charged again on legacy. */
-export async function hasOwnWork(
+async function hasOwnWork(
   ports: Ports,
   merchant_id: string,
   { slot, work }: UnitWork,

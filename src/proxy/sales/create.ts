@@ -8,10 +8,8 @@ import { type Answered, answerUpstreamError, type LegacyAnswer, type LegacyCall,
 import { isTerminalHeld, reportHeldTerminal } from '../point/held-terminal.ts';
 import { noteId, type Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
-import { hasOwnWork } from '../routing/lane.ts';
 import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import { isOnOrders } from '../routing/stage.ts';
 import type { Met } from '../store.ts';
 import { type Link, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
@@ -31,16 +29,15 @@ interface Round {
   own_reference: boolean;
   /** The till's own reference, if it is sent; null: a derived one is sent. */
   reference: string | null;
-  /** True: the stage routes the sale to orders. False: only an open sale on its unit does. */
-  on_orders: boolean;
 }
 
 /** `again`: start another round. `derived`: the same with a derived reference, because upstream refused the till's. */
 type Tried = LegacyAnswer | 'again' | 'derived';
 
 /**
- * Opens a sale on the orders lane, or has it proxied when it belongs to legacy. The row is durable before a byte is
- * sent, and the answer follows from what was committed.
+ * Opens a sale on the orders lane, or has it proxied when it belongs to legacy. The lane is decided before
+ * (`routing/lane.ts`), and checked in the transaction that writes the row. The row is durable before a byte is sent,
+ * and the answer follows from what was committed.
  * @throws PuenteError refused, for a request that the tables refuse; nothing is stored then.
  */
 export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
@@ -48,17 +45,11 @@ export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Prom
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   // A slow till, or identifying its token, used up the deadline: write no row that can't be sent.
   if (ports.clock.now() >= deadline) return counted(ports, 'late', refused(family, 'unavailable'));
+  if (await isDoubtedOnLegacy(ports, call, sale)) return { kind: 'proxy' };
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const reference = own_reference ? usableReference(ports, call.merchant.id, sale) : null;
-    const place = await placeOf(ports, call, sale);
-    if (place === 'legacy') return { kind: 'carry' };
-    const tried = await tryOpening(ports, call, sale, {
-      deadline,
-      own_reference,
-      reference,
-      on_orders: place === 'orders',
-    });
+    const tried = await tryOpening(ports, call, sale, { deadline, own_reference, reference });
     if (tried === 'derived') own_reference = false;
     else if (tried !== 'again') return tried;
   }
@@ -67,12 +58,12 @@ export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Prom
 
 async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Round): Promise<Tried> {
   const { deadline } = round;
-  const fresh = translated(ports, call, sale, round);
+  const fresh = translated(ports, call, sale, round.reference);
   if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
   ports.memory.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link, round.on_orders);
+  const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link);
   if (opening.kind === 'unwanted') {
-    if (opening.why === 'left') return { kind: 'carry' };
+    if (opening.why === 'left') return { kind: 'proxy' };
     return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, RETRY_IN_1_S));
   }
   if (opening.kind === 'moved') return { kind: 'moved' };
@@ -80,7 +71,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
     spend(ports, stored.merchant_id, stored.reference_sent);
     return 'again'; // the next round finds the reference in use, and derives one
   }
-  if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
+  if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'proxy' };
   if (opening.kind === 'busy') {
     const room = await sale.makeRoom(stored, deadline);
     if (room === 'freed') return 'again';
@@ -102,20 +93,10 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   return await answerOf(ports, call, sale, sent);
 }
 
-/** `unit`: the stage says legacy, but the unit has a sale on orders, which this create may repeat or must wait for. */
-async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
-  const { merchant } = call;
-  const { id } = merchant;
-  const { kind } = call.operation;
-  const slot = slotOf(sale.family, sale.unit);
-  const own = (): Promise<boolean> => hasOwnWork(ports, id, { slot, work: sale.holds_unit ? 'sale' : 'beside' }, kind);
-  if (!isOnOrders(ports.settings, merchant, id, kind, slot)) return (await own()) ? 'unit' : 'legacy';
-  if (!sale.holds_unit) {
-    const doubts = await legacyDoubts(ports, id, sale.unit, sale.client_reference);
-    return doubts.length === 0 ? 'orders' : 'legacy';
-  }
-  const held = ports.memory.unrecorded.holds(id, slot, ports.clock.now());
-  return held && !(await own()) ? 'legacy' : 'orders';
+/** A dynamic code of this reference was requested from legacy with an unknown outcome: it is tried there again. */
+async function isDoubtedOnLegacy(ports: Ports, call: LegacyCall, sale: Sale): Promise<boolean> {
+  if (sale.holds_unit || call.is_by_unit) return false;
+  return (await legacyDoubts(ports, call.merchant.id, sale.unit, sale.client_reference)).length > 0;
 }
 
 /** The new link; null when the tables refuse the request and the stage routes it to legacy, which may accept it. */
@@ -123,12 +104,12 @@ function translated(
   ports: Ports,
   call: LegacyCall,
   sale: Sale,
-  { reference, on_orders }: Round,
+  reference: string | null,
 ): ReturnType<typeof newLink> | null {
   try {
     return newLink(ports, call, sale, reference);
   } catch (error) {
-    if (on_orders || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
+    if (!call.is_by_unit || !(error instanceof PuenteError) || error.code !== 'refused') throw error;
     return null;
   }
 }
@@ -138,7 +119,7 @@ async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadlin
   const slot = slotOf(sale.family, sale.unit);
   const holder = sale.holds_unit ? await ports.store.links.liveLink(call.merchant.id, slot) : null;
   const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
-  return room === 'freed' ? { kind: 'carry' } : counted(ports, 'busy', room);
+  return room === 'freed' ? { kind: 'proxy' } : counted(ports, 'busy', room);
 }
 
 /** A store failure once the row is durable leaves the outcome to recovery (`docs/protocol.md` §3.3 a). */
@@ -167,27 +148,28 @@ export type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
  */
 export async function openRow(
   ports: Ports,
-  { token, merchant }: LegacyCall,
+  { token, merchant, is_by_unit }: Pick<LegacyCall, 'token' | 'merchant' | 'is_by_unit'>,
   link: Link,
-  on_orders: boolean,
 ): Promise<Row> {
   const windows = windowsOf(ports, link);
+  const { clock, memory } = ports;
   const row = await ports.store.links.openLink(
     link,
     (found) => {
-      const is_known = found.unheard !== null && ports.memory.sales.known.get(found.unheard.legacy_id) === true;
+      const is_known = found.unheard !== null && memory.sales.known.get(found.unheard.legacy_id) === true;
       const met = is_known ? { ...found, unheard: null } : found;
       const retried = retriedSale(met, link, windows);
       if (retried !== null) return { kind: 'join', link: retried };
       if (met.holder !== null) return { kind: 'busy', link: met.holder };
-      if (!on_orders) return { kind: 'unwanted', why: 'left' };
+      const is_held = link.slot !== null && memory.unrecorded.holds(merchant.id, link.slot, clock.now());
+      if (is_by_unit || is_held) return { kind: 'unwanted', why: 'left' };
       if (!hasRoom(ports)) return { kind: 'unwanted', why: 'no_room' };
       const is_shut = ports.upstreams.orders.isShut?.('POST', token) === true;
       return is_shut ? { kind: 'unwanted', why: 'shut' } : { kind: 'open' };
     },
     merchant.revision,
   );
-  if (row.opening.kind === 'open') ports.memory.sales.opened.set(link.legacy_id, tickOf(ports.clock));
+  if (row.opening.kind === 'open') memory.sales.opened.set(link.legacy_id, tickOf(clock));
   if (row.opening.kind === 'unwanted' && row.opening.why === 'no_room') throw noRoom(ports);
   return row;
 }

@@ -18,7 +18,7 @@ import {
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
-import { answered, createStand, TOKEN } from '../../proof/stand.ts';
+import { createStand, TOKEN } from '../../proof/stand.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, TERMINAL } from '../../store/contract/harness.ts';
 import { withMethods } from '../../store/with-methods.ts';
 import { setMerchant } from './lane-ports.ts';
@@ -33,7 +33,6 @@ const TILL = { kind: 'slot', slot: 'qr:TILL1', work: 'sale' } as const;
 const CODE = { ...TILL, work: 'beside' } as const;
 const LOOK = { ...TILL, work: 'look' } as const;
 const DEVICE = { kind: 'slot', slot: `point:${TERMINAL}`, work: 'sale' } as const;
-const NUMBER = { kind: 'pos', pos_id: '1000001', work: 'sale' } as const;
 
 type Kind = Parameters<typeof chooseLane>[3];
 const lane = (named: Named, kind: Kind = 'qr', token = TOKEN): Promise<Lane> =>
@@ -96,33 +95,6 @@ describe('new work', () => {
     await stand.store.legacy_sales.openLegacySale(sale);
     expect(await lane(LOOK)).toMatchObject({ lane: 'legacy' });
     expect(looks).toBe(1);
-  });
-
-  it('on a canary goes by its unit: named out, named in, then the share', async () => {
-    const slot = TILL.slot;
-    const at = async (settings: Partial<MerchantSettings>) => {
-      await set({ stage: 'canary', share: 0, units_in: [], units_out: [], ...settings });
-      stand.answers = [answered(200, { id: 1_000_001, external_id: 'TILL1' })];
-      const lanes = await Promise.all([TILL, CODE, NUMBER].map(async (named) => (await lane(named)).lane));
-      return [...new Set(lanes)].join();
-    };
-    expect(await at({})).toBe('legacy');
-    expect(await at({ units_in: [slot] })).toBe('orders');
-    expect(await at({ share: 100 })).toBe('orders');
-    expect(await at({ share: 100, units_in: [slot], units_out: [slot] })).toBe('legacy');
-  });
-
-  it('of a kind with a stage of its own goes by that', async () => {
-    await set({ stage: 'legacy', kinds: { qr: { stage: 'orders', share: 0 } } });
-    expect(await lane(TILL, 'qr')).toMatchObject({ lane: 'orders' });
-    expect(await lane(DEVICE, 'intents')).toMatchObject({ lane: 'legacy' });
-    expect(await lane({ ...DEVICE, work: 'beside' }, 'devices')).toMatchObject({ lane: 'legacy' });
-  });
-
-  it('on what could not be written down without its till stays on legacy: any till may be meant', async () => {
-    stand.ports.memory.unrecorded.hold(MERCHANT, 'qr:*', NOON + 60_000);
-    expect(await lane(TILL)).toMatchObject({ lane: 'legacy' });
-    expect(await lane(DEVICE, 'intents')).toMatchObject({ lane: 'orders' });
   });
 });
 

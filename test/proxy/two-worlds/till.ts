@@ -39,9 +39,9 @@ export async function callOf(
     if (lane.lane === 'refused') return { side: null, status: 503, body: null };
     let merchant_id = lane.lane === 'legacy' ? lane.merchant_id : lane.merchant.id;
     if (lane.lane === 'orders') {
-      const { merchant, link } = lane;
+      const { merchant, link, is_by_unit } = lane;
       const call = { operation, received_at, target: JSON.stringify(path), path, query: {}, headers: {}, body, token };
-      const answer = await story(ports, { ...call, merchant, link }).catch(refusalOf);
+      const answer = await story(ports, { ...call, merchant, link, is_by_unit }).catch(refusalOf);
       if (answer.kind === 'answer') return { side: 'orders', status: answer.status, body: answer.body };
       if (answer.kind === 'moved') continue;
       merchant_id = merchant.id;
