@@ -5,7 +5,8 @@ import { say } from '../locales/message.ts';
 import type { Store } from '../ops/ports.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { RestoredGap, Room } from '../proxy/records/upkeep.ts';
-import type { Value, WriteName } from './writes.ts';
+import type { Value } from './conditions.ts';
+import type { WriteName } from './writes.ts';
 
 export type { Value };
 

@@ -5,10 +5,11 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
+import { AWAITS_IN_BULK, HOLDING, LIVE, NAMED_IN_BULK, OVER } from './conditions.ts';
 import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { linkSteps } from './retention.ts';
 import { merchantLock } from './rows.ts';
-import { AWAITS_IN_BULK, HOLDING, LIVE, NAMED_IN_BULK, OVER, SUM_TABLES, type WriteName } from './writes.ts';
+import { SUM_TABLES, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait some milliseconds behind it. */
 const STEP_ROWS = 500;

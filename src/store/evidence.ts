@@ -16,6 +16,7 @@ import type {
 } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
 import { signatureOf } from '../proxy/shadow/shadow.ts';
+import { merchantsIn } from './conditions.ts';
 import {
   type CommitResult,
   type Condition,
@@ -30,7 +31,6 @@ import {
 import { type NameKeeper, nameKeeper } from './names.ts';
 import { EXCHANGES_LOCK, merchantLock, readsOf } from './rows.ts';
 import { sumSteps } from './sums.ts';
-import { merchantsIn } from './writes.ts';
 
 /** An exchange recorded again has the same time, so only the time partitions of the batch are read. */
 export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1

@@ -6,6 +6,7 @@ import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import type { CapturedMessages } from '../proxy/evidence/redact.ts';
 import type { CallSeen, ExchangeFilter, RecordedExchange, StoredExchange } from '../proxy/records/evidence.ts';
+import { EXCHANGE } from './conditions.ts';
 import {
   filteredReads,
   type Reader,
@@ -16,7 +17,6 @@ import {
   whereOf,
 } from './engine.ts';
 import { jsonOf, readsOf, valuesIn } from './rows.ts';
-import { EXCHANGE } from './writes.ts';
 
 /** Rows read at once when few may pass the filter: some 10 ms between two event-loop ticks. */
 const SLICE_ROWS = 20_000;

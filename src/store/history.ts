@@ -5,6 +5,7 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
+import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './conditions.ts';
 import {
   type Condition,
   type FirstOfEach,
@@ -15,7 +16,6 @@ import {
 } from './engine.ts';
 import { BY_ID, linkReads } from './links.ts';
 import { asItIs, type PageValues, pageOf, parsing, readsOf } from './rows.ts';
-import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './writes.ts';
 
 export function historyMethods(reader: Reader) {
   const { link, links } = linkReads(reader);

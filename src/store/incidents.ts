@@ -9,6 +9,7 @@ import {
 } from '../proxy/records/incidents.ts';
 import type { BulkItem } from '../proxy/records/routing.ts';
 import type { Trip } from '../proxy/routing/merchant.ts';
+import { ALERT, INCIDENT, LINES_PASSED, oneOfThese } from './conditions.ts';
 import {
   type Condition as Filter,
   filteredReads,
@@ -18,7 +19,6 @@ import {
   type Writer,
 } from './engine.ts';
 import { readsOf } from './rows.ts';
-import { ALERT, INCIDENT, LINES_PASSED, oneOfThese } from './writes.ts';
 
 export function incidentMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);

@@ -6,6 +6,7 @@ import type { NewNotice } from '../proxy/records/notices.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
+import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './conditions.ts';
 import type { HandOut, Locks, Reader, ReadKind, Step, StoreMethods, Value, Writer } from './engine.ts';
 import {
   asItIs,
@@ -22,7 +23,6 @@ import {
   valuesIn,
   valuesOfLink,
 } from './rows.ts';
-import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './writes.ts';
 
 /**
  * Each lost race is another sale of the unit that was committed, or ended between the refusal and the read: five in a

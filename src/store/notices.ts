@@ -12,6 +12,7 @@ import {
   type NoticeSum,
 } from '../proxy/records/notices.ts';
 import { PARKED_FOR_MS } from '../proxy/store.ts';
+import { merchantsIn, NOTICE } from './conditions.ts';
 import {
   type Condition,
   type FirstOfEach,
@@ -25,7 +26,6 @@ import {
   type Writer,
 } from './engine.ts';
 import { type EventRow, eventOf, noticesLock, readsOf } from './rows.ts';
-import { merchantsIn, NOTICE } from './writes.ts';
 
 const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
 const OLDEST_FIRST = 'next_attempt_at, created_at, sequence';

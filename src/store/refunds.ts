@@ -3,9 +3,9 @@
 import { PuenteError } from '../error.ts';
 import type { FamilyRefund } from '../ops/ports.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
+import { REFUND, REFUND_CHANGE } from './conditions.ts';
 import type { Reader, StoreMethods, Writer } from './engine.ts';
 import { type PageValues, pageOf, readsOf, valuesIn } from './rows.ts';
-import { REFUND, REFUND_CHANGE } from './writes.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row are a defect, not traffic. */
 const OPENING_ATTEMPTS = 5;

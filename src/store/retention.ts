@@ -5,8 +5,8 @@ import { DAY_MS, HOUR_MS } from '../contract/duration.ts';
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
+import { OVER } from './conditions.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
-import { OVER } from './writes.ts';
 
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   const reads = prepareReads(reader);

@@ -11,6 +11,7 @@ import {
   type LegacySaleChange,
   type Proposal,
 } from '../proxy/records/routing.ts';
+import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
 import {
   type Condition,
   filteredReads,
@@ -23,7 +24,6 @@ import {
   type Writer,
 } from './engine.ts';
 import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
-import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);

@@ -8,8 +8,8 @@ import {
   merchantSettings,
 } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
+import { LINK, namesIn, type Value } from './conditions.ts';
 import type { Reader, ReadKind } from './engine.ts';
-import { LINK, namesIn, type Value } from './writes.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   held: string;

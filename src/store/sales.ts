@@ -4,9 +4,9 @@ import type { SaleFilter, SalePage, SalePlace } from '../ops/ports.ts';
 import { endStatesOf, type SaleState, statusesOf } from '../ops/sale-state.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
+import { HOLDING, LINK, LIVE, oneOfThese, SALE } from './conditions.ts';
 import { type Condition, filteredReads, listOf, type Reader, type StoreMethods } from './engine.ts';
 import { type LinkRow, linkOf } from './rows.ts';
-import { HOLDING, LINK, LIVE, oneOfThese, SALE } from './writes.ts';
 
 /** Rows looked at in one event-loop tick: some milliseconds, so that no till waits longer for a list. */
 const STRIDE = 2_000;

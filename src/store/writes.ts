@@ -1,36 +1,40 @@
 /** Every write statement by name, in SQLite's SQL, with the cached rows it invalidates; PostgreSQL overrides some. */
 
 import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../proxy/audit.ts';
-import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
 import { ANY_POINT_OF_SALE } from '../proxy/records/routing.ts';
-import { LONGEST_UNSEEN_MS } from '../proxy/sales/unseen.ts';
 import { PARKED_EVENTS_LIMIT } from '../proxy/store.ts';
+import {
+  ALL,
+  AWAITS_IN_BULK,
+  BULK,
+  BULK_CHANGE,
+  EXCHANGE,
+  HOLDING,
+  HOUSEKEEPING_ROWS,
+  holding,
+  INCIDENT_NOTED,
+  LINES_PASSED,
+  LINK,
+  LINK_CHANGE,
+  LISTED,
+  LIVE,
+  MOST_ALERTS,
+  NEWEST_RETRIABLE,
+  namesIn,
+  OVER,
+  PROPOSAL,
+  parametersFor,
+  REFUND,
+  REFUND_CHANGE,
+  SALE,
+  STILL_THERE,
+  settingEach,
+  UNUSED,
+  UNVERIFIED_KEPT,
+  type Value,
+} from './conditions.ts';
+import { writesIn } from './worded-writes.ts';
 
-/** A parameter of a statement, or the value of a column. */
-export type Value = string | number | null | Uint8Array;
-
-export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
-  client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body,
-  tables_revision, state, attempts, first_sent_at, boot_id, client_answer, order_id, order_json, order_version,
-  payment_id, legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, created_at,
-  updated_at, revision`;
-/** The columns that a change of a link sets. `sealed_body` and `order_json` are written only when they changed. */
-export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
-  legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, updated_at`;
-/** The columns of a LegacySale; `sequence` is internal to the store. */
-export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, amount, end_state, state,
-  unproven_token, ends_at, created_at, updated_at`;
-export const REFUND = `id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
-  refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, told_at,
-  heard_at, created_at, updated_at, revision`;
-export const REFUND_CHANGE =
-  'state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at';
-export const PROPOSAL =
-  'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
-export const BULK = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
-export const BULK_CHANGE = 'per_day, items, ramp, state, detail, updated_at';
-const INCIDENT_NOTED = 'id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line';
-export const INCIDENT = `${INCIDENT_NOTED}, closed_at, closed_by`;
 /** An incident is announced again when it counts so many times what it did: a new alert for each of a hundred would be none. */
 const GROWTH = 10;
 /** Values: kind, merchant and subject. */
@@ -47,229 +51,6 @@ function insertGrowth(where: string): string {
       AND heard.receiver = ? AND heard.state = 'delivered' ORDER BY heard.sequence DESC LIMIT 1), 1)
     AND NOT EXISTS (SELECT 1 FROM alerts AS waiting WHERE waiting.incident_id = incidents.id
       AND waiting.receiver = ? AND waiting.state = 'pending')`;
-}
-export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
-/** Audit lines looked at for incidents, by sequence. Builds before this fact had only what their incidents count. */
-export const LINES_PASSED = `SELECT coalesce((SELECT CAST(value AS BIGINT) FROM meta WHERE name = 'incident_line'),
-  (SELECT max(line) FROM incidents), 0) AS line`;
-/** Alerts that wait for one receiver at most; older ones are given up. */
-export const MOST_ALERTS = 500;
-export const EXCHANGE = `id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error, outcome,
-  duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages, limitations`;
-export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
-  next_attempt_at`;
-
-/** Columns, in any table, with text of a till, which is encrypted when it shows a card number or a token. */
-const COVERED: Readonly<Record<string, string>> = {
-  client_reference: 'cover(?)',
-  reference_sent: 'cover(?)',
-  held: 'cover(?)',
-  order_json: 'cover_order(?)',
-  body: 'cover(?)',
-  reference: 'cover(?)',
-};
-export const COVERED_COLUMNS: readonly string[] = Object.keys(COVERED);
-
-export function namesIn(columns: string): string[] {
-  return columns.split(/,\s*/);
-}
-
-function parametersFor(columns: string): string {
-  return namesIn(columns)
-    .map((column) => COVERED[column] ?? '?')
-    .join(', ');
-}
-
-function settingEach(columns: string): string {
-  return namesIn(columns)
-    .map((column) => `${column} = ${COVERED[column] ?? '?'}`)
-    .join(', ');
-}
-
-/**
- * Written as in the partial indexes, to which SQLite does not match an `IN`. They avoid `IN` because SQLite fills a
- * table in memory for each list of three and more, for every row written.
- */
-export function oneOfThese(column: string, values: readonly string[]): string {
-  return `(${values.map((value) => `${column} = '${value}'`).join(' OR ')})`;
-}
-
-/** Ids of merchants after the value, by skipping through an index: the cost grows with merchants, not with rows. */
-export function merchantsIn(rows: string, condition = 'true'): string {
-  const next = (after: string) => `SELECT min(merchant_id) FROM ${rows} WHERE ${condition} AND merchant_id > ${after}`;
-  return `WITH RECURSIVE merchant (id) AS (${next('(SELECT ?)')}
-    UNION ALL SELECT (${next('merchant.id')}) FROM merchant WHERE id IS NOT NULL)
-    SELECT id FROM merchant WHERE id IS NOT NULL`;
-}
-
-/** A link that holds its slot. */
-export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
-/**
- * A sale that an equal create may be a retry of; the first condition is that of the index `links_unheard`. After an
- * acknowledged notice a till may still repeat a create by its key, if the answer was lost (`proxy/sales/create.ts`).
- */
-export const RETRIABLE = `(heard_by IS NULL OR (heard_by = 'notice' AND client_key IS NOT NULL)) AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE'])}`;
-/** A link that is terminal for its till. */
-export const FINAL = oneOfThese('legacy_state', [
-  'FINISHED',
-  'CONFIRMATION_REQUIRED',
-  'CANCELED',
-  'ERROR',
-  'ABANDONED',
-]);
-/** Links that need no more work. */
-export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
-/** A sale created on legacy that holds its slot until `ends_at`; each use compares that time. */
-export const HOLDING = holding('state');
-
-/** The same condition, on a column of another name. */
-export function holding(column: string): string {
-  return oneOfThese(column, ['SENDING', 'IN_DOUBT', 'OPEN']);
-}
-
-/** A bulk move or ramp that has not ended, and not reached the merchant's end yet. */
-export const AWAITS_IN_BULK = (merchant: string): string => `state IN ('proposed', 'running', 'paused') AND EXISTS (
-    SELECT 1 FROM json_each(bulk_moves.items) AS item
-    WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
-/** In the form of `JSON.stringify` and SQLite: parsing each item of each bulk move would delay calls. Value: the merchant. */
-export const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
-export const LISTED = 'IN (SELECT value FROM json_each(?))';
-/** More rows at once would delay the payments that queue behind the housekeeping. */
-export const HOUSEKEEPING_ROWS = 5_000;
-/** Unverified events kept of one order once they are done: enough to see what arrived, too few to fill a disk. */
-export const UNVERIFIED_KEPT = 20;
-const ALL = '9223372036854775807';
-
-/** Values: the merchant's revision that the lane was chosen by, or -1 for any; and the merchant. */
-const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
-/** Values: the merchant and the reference. */
-const UNUSED = `NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)))`;
-/**
- * The newest sale that an equal create may be a retry of: one with its client key, or else one whose till got an error
- * or no answer. Values: merchant, fingerprint, client key, merchant, fingerprint, client key. Each half reads one row
- * of its own index, however many equal sales there are.
- */
-export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
-      WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND coalesce(client_key, '') = coalesce((SELECT ?), '')
-      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS same_key
-    UNION ALL SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
-      WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND acknowledged_at IS NULL
-      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS unacknowledged) AS retriable
-    ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`;
-
-// Statements that are built for each engine: sums of evidence, and corrections after a clock that ran ahead.
-
-export interface Words {
-  /** Epoch ms of now, from the one parameter. */
-  clock: string;
-  least: string;
-  greatest: string;
-  /** The nth of `waits_ms`, counted from 1. */
-  nthOf(waits_ms: readonly number[], nth: string): string;
-  /** A column of any length, in the form that its unique key has. */
-  keyOf(column: string): string;
-  /**
-   * Columns, and a SELECT of them from a batch: one JSON array of rows, whose cells are `value ->> n`. `:type` after a
-   * column casts its cell. `constants` are columns with the same SQL for each row.
-   */
-  rows(columns: string, more?: { constants?: Record<string, string>; condition?: string; order?: string }): string;
-}
-
-/** Each statement adds a whole batch to its sums. */
-function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
-  const added = (table: string, column = 'count') => `${column} = ${table}.${column} + excluded.${column}`;
-  const latest = (table: string) => `last_at = ${greatest}(${table}.last_at, excluded.last_at)`;
-  const span = (table: string) => `first_at = ${least}(${table}.first_at, excluded.first_at), ${latest(table)}`;
-  const onLegacy = (column: string) =>
-    `${column} = CASE WHEN excluded.legacy_at >= coalesce(seen_units.legacy_at, 0) THEN excluded.${column} ELSE seen_units.${column} END`;
-  return {
-    add_traffic: `INSERT INTO traffic ${rows('merchant_id, day:bigint, operation, kind, lane, outcome, calls:bigint')}
-      ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET ${added('traffic', 'calls')}`,
-    add_units: `INSERT INTO seen_units ${rows(
-      `merchant_id, slot, first_at:bigint, last_at:bigint, calls:bigint, last_lane, legacy_at:bigint,
-      legacy_operation`,
-    )}
-      ON CONFLICT (merchant_id, ${keyOf('slot')}) DO UPDATE SET ${added('seen_units', 'calls')}, ${span('seen_units')},
-      last_lane = CASE WHEN excluded.last_at >= seen_units.last_at THEN excluded.last_lane ELSE seen_units.last_lane END,
-      ${onLegacy('legacy_operation')}, ${onLegacy('legacy_at')}`,
-    add_losses: `INSERT INTO ledger ${rows(
-      `merchant_id, operation, "table", path, why, weight, count:bigint, would_be_count:bigint, first_at:bigint,
-      last_at:bigint, sample, tables_revision`,
-    )}
-      ON CONFLICT (merchant_id, operation, "table", path) DO UPDATE SET why = excluded.why, weight = excluded.weight,
-      ${added('ledger')}, ${added('ledger', 'would_be_count')}, ${span('ledger')},
-      sample = excluded.sample, tables_revision = excluded.tables_revision`,
-    add_coverage: `INSERT INTO coverage ${rows('merchant_id, operation, field, equal:bigint, different:bigint, last_at:bigint')}
-      ON CONFLICT (merchant_id, operation, field) DO UPDATE SET ${added('coverage', 'equal')},
-      ${added('coverage', 'different')}, ${latest('coverage')}`,
-    /** A fixed difference that is seen again becomes new; its revision rises, so that an operator judges it again. */
-    add_differences: `INSERT INTO differences ${rows(
-      `merchant_id, signature, operation, what, path, legacy, orders, count:bigint, first_at:bigint, last_at:bigint, sample,
-      tables_revision`,
-      { constants: { state: "'new'", note: "''", revision: '1' } },
-    )}
-      ON CONFLICT (merchant_id, signature) DO UPDATE SET legacy = excluded.legacy, orders = excluded.orders,
-      ${added('differences')}, ${span('differences')}, sample = excluded.sample,
-      tables_revision = excluded.tables_revision,
-      state = CASE differences.state WHEN 'fixed' THEN 'new' ELSE differences.state END,
-      revision = differences.revision + CASE differences.state WHEN 'fixed' THEN 1 ELSE 0 END`,
-    add_unknowns: `INSERT INTO unknowns ${rows('merchant_id, what, name, count:bigint, first_at:bigint, last_at:bigint')}
-      ON CONFLICT (merchant_id, what, ${keyOf('name')}) DO UPDATE SET ${added('unknowns')}, ${span('unknowns')}`,
-    add_verdicts: `INSERT INTO verdicts ${rows('merchant_id, operation, verdict, code, error, detail, count:bigint, last_at:bigint, sample')}
-      ON CONFLICT (merchant_id, operation, verdict, ${['code', 'error', 'detail'].map(keyOf).join(', ')})
-      DO UPDATE SET ${added('verdicts')}, ${latest('verdicts')}, sample = excluded.sample`,
-    /** Keeps nothing of a merchant that was erased while it was judged. */
-    keep_readiness: `INSERT INTO readiness_days ${rows('merchant_id, day:bigint, verdict', {
-      order: '1, 2',
-      condition: `(EXISTS (SELECT 1 FROM merchants WHERE id = value ->> 0)
-        OR EXISTS (SELECT 1 FROM traffic WHERE merchant_id = value ->> 0))`,
-    })}
-      ON CONFLICT (merchant_id, day) DO UPDATE SET verdict = excluded.verdict`,
-    add_shed: `INSERT INTO shed (day, reason, count) VALUES (?, ?, ?)
-      ON CONFLICT (day, reason) DO UPDATE SET ${added('shed')}`,
-  };
-}
-
-/**
- * Each takes epoch ms of now. A row written later than now keeps its wait, counted from now; rows of a correct clock
- * and rows already corrected stay unchanged. Sales that legacy may hold are left out: holding a unit too long costs a
- * detour, freeing it early costs a second charge.
- */
-function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
-  // By attempts, counted from one; the last is for all further attempts.
-  const waits_ms = longestNoticeWaits_ms();
-  const longest_wait = nthOf(waits_ms, `${least}(${greatest}(attempts, 1), ${waits_ms.length})`);
-  const now = `WITH clock (now) AS (SELECT ${clock})`;
-  return {
-    // A create in doubt holds its unit until `expires_at` by this clock; other orders contain their expiry. Its first
-    // sending has no known time, so it is not sent again. A sale that ended unseen got its time from the wrong clock
-    // (`proxy/sales/recover.ts`) and keeps at most that. A concurrent change of a link is decided on the new revision.
-    pull_links: `${now}
-     UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),
-       next_check_at = CASE WHEN updated_at > now THEN now + ${greatest}(0, next_check_at - updated_at) ELSE next_check_at END,
-       expires_at = CASE WHEN state IN ('SENDING', 'IN_DOUBT') AND first_sent_at > now
-         THEN expires_at - (${greatest}(updated_at, first_sent_at) - now)
-         WHEN state IN ('SENDING', 'IN_DOUBT') AND expires_at > now + ${LONGEST_UNSEEN_MS}
-           AND expires_at <= updated_at + ${LONGEST_UNSEEN_MS} THEN now + ${LONGEST_UNSEEN_MS}
-         ELSE expires_at END,
-       first_sent_at = CASE WHEN first_sent_at > now THEN NULL ELSE first_sent_at END
-     FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
-    pull_events: `${now}
-     UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
-    // An attempt is written when it ends. A notice rescheduled since by a clock that ran ahead has no known time: it
-    // waits no longer than any notice with as many attempts, and the waits of a correct clock stay.
-    pull_notices: `${now}
-     UPDATE notices SET next_attempt_at = CASE WHEN written.at > now AND next_attempt_at >= written.at
-       THEN now + next_attempt_at - written.at ELSE ${least}(next_attempt_at, now + ${longest_wait}) END
-     FROM clock, (SELECT id AS notice_id, coalesce((SELECT at + duration_ms FROM notice_attempts WHERE notice_id = notices.id
-         ORDER BY rowid DESC LIMIT 1), created_at) AS at
-       FROM notices WHERE state = 'pending') AS written
-     WHERE notices.id = written.notice_id AND next_attempt_at > now`,
-  };
-}
-
-export function writesIn(words: Words) {
-  return { ...evidenceWritesIn(words), ...scheduleWritesIn(words) };
 }
 
 const { pull_links, ...worded } = writesIn({

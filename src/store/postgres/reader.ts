@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { type Cover, noCover } from '../../proxy/vault.ts';
+import { COVERED_COLUMNS } from '../conditions.ts';
 import type { Read, Reader, ReadKind, Value } from '../engine.ts';
-import { COVERED_COLUMNS } from '../writes.ts';
 import { type Parameter, type Statement, statementOf } from './dialect.ts';
 import {
   ANSWER_GRACE_MS,

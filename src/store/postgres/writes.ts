@@ -2,17 +2,9 @@
 
 import { LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import {
-  EXCHANGE,
-  HOLDING,
-  LISTED,
-  namesIn,
-  UNVERIFIED_KEPT,
-  type Words,
-  type WriteName,
-  writes,
-  writesIn,
-} from '../writes.ts';
+import { EXCHANGE, HOLDING, LISTED, namesIn, UNVERIFIED_KEPT } from '../conditions.ts';
+import { type Words, writesIn } from '../worded-writes.ts';
+import { type WriteName, writes } from '../writes.ts';
 
 /** Sorted rows: all writers of the same sums write them in one order. */
 const rows: Words['rows'] = (columns, { constants = {}, condition = 'true', order = '1, 2, 3' } = {}) => {

@@ -4,7 +4,8 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, ChainMark } from '../../proxy/audit.ts';
-import { LAST_AUDIT, LIVE, valuesOfAudit, writes } from '../writes.ts';
+import { LIVE } from '../conditions.ts';
+import { LAST_AUDIT, valuesOfAudit, writes } from '../writes.ts';
 import { RUN } from './settings.ts';
 
 /** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */

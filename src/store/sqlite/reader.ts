@@ -2,8 +2,9 @@
 import Database from 'better-sqlite3';
 import { createEntries, createLru } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
+import { COVERED_COLUMNS } from '../conditions.ts';
 import type { Failure, StoreMethods, Unit, Value } from '../engine.ts';
-import { type CachedKind, COVERED_COLUMNS, writes } from '../writes.ts';
+import { type CachedKind, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 

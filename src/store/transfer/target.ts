@@ -1,9 +1,10 @@
 /** The target of a transfer: reads and writes of whole steps, each write one transaction. */
 import { types } from 'pg';
 import { noCover } from '../../proxy/vault.ts';
+import type { Value } from '../conditions.ts';
 import { restored, statementOf } from '../postgres/dialect.ts';
 import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
-import { type Value, type WriteName, writes } from '../writes.ts';
+import { type WriteName, writes } from '../writes.ts';
 import {
   type CarriedTable,
   type Cell,

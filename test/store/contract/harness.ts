@@ -8,7 +8,7 @@ import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
 import type { Met, Opening } from '../../../src/proxy/store.ts';
-import { LINK } from '../../../src/store/writes.ts';
+import { LINK } from '../../../src/store/conditions.ts';
 
 export interface Harness {
   store: Store;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { NewIncident } from '../../../src/proxy/records/incidents.ts';
-import { MOST_ALERTS } from '../../../src/store/writes.ts';
+import { MOST_ALERTS } from '../../../src/store/conditions.ts';
 import {
   attempt,
   auditOf,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HOUSEKEEPING_ROWS } from '../../../src/store/writes.ts';
+import { HOUSEKEEPING_ROWS } from '../../../src/store/conditions.ts';
 import { ARGENTINA, type Bench, BRAZIL, eventually, POINT, startBench, startReceiver } from '../../kit.ts';
 import { FAST } from '../../proxy/http/till.ts';
 import { type Plan, rowsRead, scansOf } from './explained.ts';
