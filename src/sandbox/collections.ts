@@ -1,5 +1,6 @@
 /** The parts of a world: collections of records, counters, and timer jobs. */
 import { z } from 'zod';
+import { requestLine, sentLine, setFaultSchema, terminalOptions } from './actions.ts';
 import {
   chargebackSchema,
   grantSchema,
@@ -15,11 +16,7 @@ import {
   pointOfSaleSchema,
   qrOrderSchema,
   refundIntentSchema,
-  requestLine,
-  sentLine,
-  setFaultSchema,
   storeSchema,
-  terminalOptions,
   terminalSchema,
   tokenSchema,
 } from './records.ts';

@@ -2,6 +2,18 @@
 import express, { type Request, Router } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
+import {
+  type BuyerAction,
+  type BuyerOptions,
+  buyerActions,
+  buyerOptions,
+  type Fault,
+  faultSchema,
+  type TerminalAction,
+  type TerminalOptions,
+  terminalActions,
+  terminalOptions,
+} from './actions.ts';
 import { type Answer, json, noContent, send } from './answer.ts';
 import { listAssumptions } from './assumptions.ts';
 import { bodyBytes, type Method, WELL_FORMED } from './call.ts';
@@ -11,24 +23,7 @@ import { putInvoice, renderInvoice, wantedInvoice } from './invoices.ts';
 import { operateWork, workOf } from './legacy/lifecycle.ts';
 import { actOnQrOrder } from './legacy/qr/lifecycle.ts';
 import { actOnOrder, operateOrder } from './order-at-unit.ts';
-import {
-  type BuyerAction,
-  type BuyerOptions,
-  buyerActions,
-  buyerOptions,
-  type Chargeback,
-  type Fault,
-  faultSchema,
-  type Merchant,
-  type Payable,
-  type Payment,
-  type PointOfSale,
-  type Terminal,
-  type TerminalAction,
-  type TerminalOptions,
-  terminalActions,
-  terminalOptions,
-} from './records.ts';
+import type { Chargeback, Merchant, Payable, Payment, PointOfSale, Terminal } from './records.ts';
 import { restoreSnapshot, takeSnapshot } from './snapshot.ts';
 import { renderState, renderTarget } from './state-view.ts';
 import { announceFeed, announcePayment, notificationUrlOf } from './webhooks.ts';

@@ -1,8 +1,8 @@
 /** Faults: rules that make the sandbox misbehave on matching requests, as a network or a broken service would. */
 import type { NextFunction, Request, Response } from 'express';
+import type { Fault, FaultRule } from './actions.ts';
 import { encodeError } from './answer.ts';
 import { bearerToken } from './call.ts';
-import type { Fault, FaultRule } from './records.ts';
 import type { World } from './world.ts';
 
 export function createFault(rule: FaultRule): Fault {

@@ -2,18 +2,11 @@
 
 import type { Site } from '../contract/sites.ts';
 import { PuenteError } from '../error.ts';
+import type { BuyerAction, BuyerOptions, TerminalAction, TerminalOptions } from './actions.ts';
 import { amountText, totalMinor } from './money.ts';
 import { approve, confirmCancel, expire, fail, openOrder, pickUp, requireAction, touch } from './order.ts';
 import { methodOf } from './payments.ts';
-import type {
-  AtTerminal,
-  AtTill,
-  BuyerAction,
-  BuyerOptions,
-  Order,
-  TerminalAction,
-  TerminalOptions,
-} from './records.ts';
+import type { AtTerminal, AtTill, Order } from './records.ts';
 import type { World } from './world.ts';
 
 /** Occupies the terminal, which the caller has found free, and starts the expiry. */

@@ -1,5 +1,6 @@
 /** Payments of both APIs: how the sandbox makes and refunds them. */
-import type { Method, Payment, PaymentRefund, PointOfSale, TerminalOptions } from './records.ts';
+import type { TerminalOptions } from './actions.ts';
+import type { Method, Payment, PaymentRefund, PointOfSale } from './records.ts';
 import { announcePayment } from './webhooks.ts';
 import type { World } from './world.ts';
 

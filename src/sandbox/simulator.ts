@@ -1,5 +1,6 @@
 /** `POST /v1/orders/{id}/events`: the vendor's own simulator of a terminal. Source: `docs/field-notes.md` Orders §6. */
 import { z } from 'zod';
+import type { TerminalOptions } from './actions.ts';
 import { type Answer, noContent, refusal } from './answer.ts';
 import { failedDetails } from './assumptions.ts';
 import { bodyJson, type Handler } from './call.ts';
@@ -7,7 +8,7 @@ import { simulatedStatuses } from './collections.ts';
 import { orderNotFound } from './create-order.ts';
 import { cancel, expire, isOrderId, mayMove, pickUp, requireAction } from './order.ts';
 import { approveAtTerminal, failAtTerminal } from './order-at-unit.ts';
-import type { Order, TerminalOptions } from './records.ts';
+import type { Order } from './records.ts';
 import { refund } from './refunds.ts';
 import type { World } from './world.ts';
 

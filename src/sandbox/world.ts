@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { PuenteError } from '../error.ts';
+import type { Fault, RequestLine, SentLine } from './actions.ts';
 import { type Profile, profileSettings, type Settings, settingsSchema } from './assumptions.ts';
 import { type Clock, createClock } from './clock.ts';
 import {
@@ -12,18 +13,7 @@ import {
   type Job,
   type Letter,
 } from './collections.ts';
-import type {
-  Fault,
-  KeyEntry,
-  Merchant,
-  Order,
-  PaymentIntent,
-  PointOfSale,
-  QrOrder,
-  RequestLine,
-  SentLine,
-  Terminal,
-} from './records.ts';
+import type { KeyEntry, Merchant, Order, PaymentIntent, PointOfSale, QrOrder, Terminal } from './records.ts';
 
 export interface World extends Collections {
   readonly clock: Clock<Job>;
@@ -274,23 +264,20 @@ function asObject(value: unknown): object {
 }
 
 /** A bounded list that keeps its newest entries. */
-export interface Ring<Entry> {
-  push(entry: Entry): void;
-  /** Oldest first. */
-  list(): Entry[];
-  clear(): void;
-}
+export type Ring<Entry> = ReturnType<typeof createRing<Entry>>;
 
-export function createRing<Entry>(capacity: number): Ring<Entry> {
+export function createRing<Entry>(capacity: number) {
   let entries: Entry[] = [];
   let next = 0;
   return {
-    push(entry) {
+    push(entry: Entry): void {
       entries[next] = entry;
       next = (next + 1) % capacity;
     },
-    list: () => (entries.length < capacity ? [...entries] : [...entries.slice(next), ...entries.slice(0, next)]),
-    clear() {
+    /** Oldest first. */
+    list: (): Entry[] =>
+      entries.length < capacity ? [...entries] : [...entries.slice(next), ...entries.slice(0, next)],
+    clear(): void {
       entries = [];
       next = 0;
     },

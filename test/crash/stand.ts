@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFault } from '../../src/sandbox/faults.ts';
-import { faultSchema } from '../../src/sandbox/records.ts';
+import { faultSchema } from '../../src/sandbox/actions.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';

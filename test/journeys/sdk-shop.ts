@@ -6,7 +6,7 @@ import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
 import { createFault } from '../../src/sandbox/faults.ts';
-import { faultSchema } from '../../src/sandbox/records.ts';
+import { faultSchema } from '../../src/sandbox/actions.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, sandboxProfile, tables } from '../kit.ts';

@@ -3,17 +3,9 @@
 import { isObject } from '../../contract/json.ts';
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
+import type { TerminalAction, TerminalOptions } from '../actions.ts';
 import { leftOf, methodOf, recordPayment, refundPayment } from '../payments.ts';
-import type {
-  Payment,
-  PaymentIntent,
-  RefundIntent,
-  Step,
-  Terminal,
-  TerminalAction,
-  TerminalOptions,
-  TerminalWork,
-} from '../records.ts';
+import type { Payment, PaymentIntent, RefundIntent, Step, Terminal, TerminalWork } from '../records.ts';
 import { announceIntent } from '../webhooks.ts';
 import type { World } from '../world.ts';
 

@@ -1,6 +1,7 @@
 /** Shared by the tests of the legacy QR families: valid bodies, the paths, and a buyer. */
+
+import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/actions.ts';
 import { actAsBuyer } from '../../../src/sandbox/control.ts';
-import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/records.ts';
 import { type Kit, openKit } from '../kit.ts';
 
 export const ARGENTINA = '700100200';
