@@ -1,17 +1,11 @@
 /** Tools for concurrent work in one process: mutex by key, FIFO queue, drain, in-flight count, batches, LRU, cache. */
 
-export interface KeyedMutex {
-  /** Runs `work` after all earlier work for `key`; a failure does not stop later work. */
-  run<T>(key: string, work: () => Promise<T>): Promise<T>;
-  /** True while work for the key is queued or running. */
-  busy(key: string): boolean;
-}
-
 /** Work on one link never overlaps with other work on it (`docs/protocol.md` §3.3 c). */
-export function createKeyedMutex(): KeyedMutex {
+export function createKeyedMutex() {
   const tails = createEntries<Promise<unknown>>();
   return {
-    run(key, work) {
+    /** Runs `work` after all earlier work for `key`; a failure does not stop later work. */
+    run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
       const before = tails.get(key) ?? Promise.resolve();
       const mine = before.then(work, work);
       tails.set(key, mine);
@@ -21,7 +15,8 @@ export function createKeyedMutex(): KeyedMutex {
       mine.then(clean, clean);
       return mine;
     },
-    busy: (key) => tails.has(key),
+    /** True while work for the key is queued or running. */
+    busy: (key: string): boolean => tails.has(key),
   };
 }
 
@@ -32,27 +27,22 @@ export interface Place<Value> {
   is_left: boolean;
 }
 
-/** First in, first out; an entry may leave early. Not a Set, which keeps deleted entries alive (`Entries`). */
-export interface Queue<Value> {
-  join(value: Value): Place<Value>;
-  /** No effect on a place that was left before. */
-  leave(place: Place<Value>): void;
-  /** The oldest entry; null when the queue is empty. */
-  first(): Value | null;
-}
+export type Queue<Value> = ReturnType<typeof createQueue<Value>>;
 
-export function createQueue<Value>(): Queue<Value> {
+/** First in, first out; an entry may leave early. Not a Set, which keeps deleted entries alive (`createEntries`). */
+export function createQueue<Value>() {
   let first: Place<Value> | null = null;
   let last: Place<Value> | null = null;
   return {
-    join(value) {
+    join(value: Value): Place<Value> {
       const place: Place<Value> = { value, before: last, after: null, is_left: false };
       if (last === null) first = place;
       else last.after = place;
       last = place;
       return place;
     },
-    leave(place) {
+    /** No effect on a place that was left before. */
+    leave(place: Place<Value>): void {
       if (place.is_left) return;
       place.is_left = true;
       if (place.before === null) first = place.after;
@@ -63,31 +53,27 @@ export function createQueue<Value>(): Queue<Value> {
       place.before = null;
       place.after = null;
     },
-    first: () => first?.value ?? null,
+    /** The oldest entry; null when the queue is empty. */
+    first: (): Value | null => first?.value ?? null,
   };
 }
 
-/** Waits for all work begun before a moment, while later work goes on. */
-export interface Drain {
-  /** Work begins; returns its ticket, for `done`. */
-  begin(): number;
-  done(ticket: number): void;
-  settled(): Promise<void>;
-  open(): number;
-}
-
-/** A ticket is the number of a round: `settled` closes the round, and later work belongs to the next one. */
-export function createDrain(): Drain {
+/**
+ * Waits for all work begun before a moment, while later work goes on. A ticket is the number of a round: `settled`
+ * closes the round, and later work belongs to the next one.
+ */
+export function createDrain() {
   const open = new Map<number, number>();
   let round = 0;
   let waiting: { round: number; resolve: () => void }[] = [];
   const isOver = (asked: number): boolean => [...open.keys()].every((one) => one > asked);
   return {
-    begin() {
+    /** Work begins; returns its ticket, for `done`. */
+    begin(): number {
       open.set(round, (open.get(round) ?? 0) + 1);
       return round;
     },
-    done(ticket) {
+    done(ticket: number): void {
       const left = (open.get(ticket) ?? 0) - 1;
       if (left > 0) return void open.set(ticket, left);
       open.delete(ticket);
@@ -95,7 +81,7 @@ export function createDrain(): Drain {
       waiting = waiting.filter((one) => !over.includes(one));
       for (const { resolve } of over) resolve();
     },
-    settled() {
+    settled(): Promise<void> {
       const asked = round++;
       return isOver(asked) ? Promise.resolve() : new Promise((resolve) => waiting.push({ round: asked, resolve }));
     },
@@ -103,18 +89,11 @@ export function createDrain(): Drain {
   };
 }
 
-export interface InFlightCount {
-  run<Made>(work: () => Promise<Made>): Promise<Made>;
-  running(): number;
-  /** Resolves when fewer than `limit` run. One caller may wait at a time. */
-  below(limit: number): Promise<void>;
-}
-
-export function createInFlightCount(): InFlightCount {
+export function createInFlightCount() {
   let running = 0;
   let ended = (): void => undefined;
   return {
-    async run(work) {
+    async run<Made>(work: () => Promise<Made>): Promise<Made> {
       running++;
       try {
         return await work();
@@ -124,7 +103,8 @@ export function createInFlightCount(): InFlightCount {
       }
     },
     running: () => running,
-    async below(limit) {
+    /** Resolves when fewer than `limit` run. One caller may wait at a time. */
+    async below(limit: number): Promise<void> {
       while (running >= limit)
         await new Promise<void>((resolve) => {
           ended = resolve;
@@ -164,21 +144,14 @@ export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) =>
 
 // Entries by key: a bounded LRU, a table of in-flight entries, and a short-lived cache of answers.
 
-/** Bounded, for any number of invented keys (`test/faults/README.md` F102). */
-export interface Lru<Value> {
-  get(key: string): Value | undefined;
-  set(key: string, value: Value): void;
-  delete(key: string): void;
-  /** Drops entries that were not used since the last turn. */
-  turn(): void;
-}
+export type Lru<Value> = ReturnType<typeof createLru<Value>>;
 
 /**
- * Two generations: a full young one replaces the old one, whose unused entries are dropped. One map whose oldest key is
+ * Bounded, for any number of invented keys (`test/faults/README.md` F102). Two generations: a full young one replaces the old one, whose unused entries are dropped. One map whose oldest key is
  * deleted for each new key costs fifty times as much, because V8 walks past deleted keys.
  * @param capacity keys kept at most; the half used last is always kept.
  */
-export function createLru<Value>(capacity: number): Lru<Value> {
+export function createLru<Value>(capacity: number) {
   let young = createEntries<Value>();
   let old = createEntries<Value>();
   const turn = (): void => {
@@ -191,7 +164,7 @@ export function createLru<Value>(capacity: number): Lru<Value> {
     old.delete(key);
   };
   return {
-    get(key) {
+    get(key: string): Value | undefined {
       const known = young.get(key);
       if (known !== undefined) return known;
       const value = old.get(key);
@@ -199,37 +172,28 @@ export function createLru<Value>(capacity: number): Lru<Value> {
       return value;
     },
     set,
-    delete(key) {
+    delete(key: string): void {
       young.delete(key);
       old.delete(key);
     },
+    /** Drops entries that were not used since the last turn. */
     turn,
   };
 }
 
 /** In-flight entries. Not a Map: V8 keeps deleted entries alive, and collection took 30 µs for each event, not 5. */
-export interface Entries<Value> {
-  get(key: string): Value | undefined;
-  has(key: string): boolean;
-  set(key: string, value: Value): void;
-  delete(key: string): void;
-  readonly size: number;
-  keys(): string[];
-  values(): Value[];
-}
-
-export function createEntries<Value>(): Entries<Value> {
+export function createEntries<Value>() {
   // Without a prototype V8 makes it a hash table from the start.
   const entries: Record<string, Value> = Object.create(null);
   let size = 0;
   return {
-    get: (key) => entries[key],
-    has: (key) => key in entries,
-    set(key, value) {
+    get: (key: string): Value | undefined => entries[key],
+    has: (key: string): boolean => key in entries,
+    set(key: string, value: Value): void {
       if (!(key in entries)) size++;
       entries[key] = value;
     },
-    delete(key) {
+    delete(key: string): void {
       if (!(key in entries)) return;
       size--;
       delete entries[key];
@@ -247,23 +211,6 @@ const CAPACITY = 20_000;
 /** Most answers are fresh for seconds, a minute at most (`reads.fresh_ms`, `reads.search_fresh_ms`). */
 const BRIEF_MS = 60_000;
 
-/** Answers kept for a short time, so that polls of tills do not become upstream calls. */
-export interface Cache {
-  /** The kept or requested answer of a key; undefined without one. Requests nothing. */
-  peek<Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined;
-  /**
-   * The kept answer of a key, or the result of `ask`, shared by concurrent callers. `now`: epoch ms.
-   * @param keep false for an answer that must not be kept, such as a failure; a number: keep it for at most so many ms.
-   */
-  get<Answer>(
-    key: string,
-    now: number,
-    fresh_ms: number,
-    ask: () => Promise<Answer>,
-    keep?: (answer: Answer) => boolean | number,
-  ): Promise<Answer>;
-}
-
 interface Entry {
   at: number;
   /** Greatest age; a caller's `fresh_ms` may be shorter. */
@@ -271,7 +218,8 @@ interface Entry {
   answer: Promise<unknown>;
 }
 
-export function createCache(): Cache {
+/** Answers kept for a short time, so that polls of tills do not become upstream calls. */
+export function createCache() {
   const brief = createLru<Entry>(CAPACITY);
   const long = createLru<Entry>(CAPACITY);
   let turned_at = 0;
@@ -294,7 +242,12 @@ export function createCache(): Cache {
     return known.answer as Promise<Answer>; // stored under its own key
   };
   return {
+    /** The kept or requested answer of a key; undefined without one. Requests nothing. */
     peek,
+    /**
+     * The kept answer of a key, or the result of `ask`, shared by concurrent callers. `now`: epoch ms.
+     * @param keep false for an answer that must not be kept, such as a failure; a number: keep it for at most so many ms.
+     */
     async get<Answer>(
       key: string,
       now: number,
@@ -324,16 +277,11 @@ export function createCache(): Cache {
 }
 
 /** Wakes a loop that may start later; earlier wakes are lost, because a loop reads the store when it starts. */
-export interface Wakeup {
-  wake(): void;
-  to(listener: () => void): void;
-}
-
-export function createWakeup(): Wakeup {
+export function createWakeup() {
   let listener = (): void => undefined;
   return {
     wake: () => listener(),
-    to: (named) => {
+    to: (named: () => void): void => {
       listener = named;
     },
   };

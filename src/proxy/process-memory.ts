@@ -1,81 +1,13 @@
 /** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; its loss does no harm. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
-import {
-  type Cache,
-  createCache,
-  createEntries,
-  createKeyedMutex,
-  createLru,
-  createWakeup,
-  type Entries,
-  type KeyedMutex,
-  type Lru,
-  type Wakeup,
-} from './concurrency.ts';
+import { createCache, createEntries, createKeyedMutex, createLru, createWakeup } from './concurrency.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
 import type { Secret } from './vault.ts';
 
-export interface ProcessMemory {
-  mutex: KeyedMutex;
-  retries: RetryBudget;
-  cache: Cache;
-  ids: Ids;
-  sales: SaleMemory;
-  /** When this process requested a refund, by refund id: monotonic ms. */
-  asked: Lru<number>;
-  tokens: TokenMemory;
-  /** Units held by a proxied create whose row could not be written. */
-  unrecorded: Unrecorded;
-  /** Called after a commit of work for a loop of this process. */
-  wakeups: { notices: Wakeup; events: Wakeup; bulk_moves: Wakeup };
-  failpoint: Failpoint;
-}
-
-/** By legacy id, unless a comment says otherwise. */
-export interface SaleMemory {
-  /** Creates that this process sent and whose outcome it has not committed. */
-  unsettled: Entries<true>;
-  flights: Entries<Flight>;
-  /** Monotonic ms. Refund id: since when upstream does not know it. Legacy id: when a create's events were recalled. */
-  missing: Lru<number>;
-  /** Orders that this process's last read did not find, by order id; monotonic ms. */
-  unfound: Lru<{ since_ms: number; last_ms: number }>;
-  contradicted: Lru<{ what: string; since_ms: number; last_ms: number }>;
-  /** What holds a terminal, until a sale succeeds there; by `terminalOf` (`proxy/point/held-terminal.ts`). */
-  held_terminals: Lru<'late_order' | 'legacy_sale' | 'foreign'>;
-  /** Since when this process watches released orders (`isReleased`): monotonic ms. */
-  awaited: Lru<number>;
-  /** Sequence of the one unsigned event that is retried for a link in doubt. */
-  absent: Lru<number>;
-  /** Used references, by merchant and reference (`proxy/sales/new-link.ts`). */
-  spent: Lru<true>;
-  /** When this process opened a sale: monotonic ms. */
-  opened: Lru<number>;
-  /** Sales that their tills know although the store could not record it (`proxy/sales/acknowledgement.ts`). */
-  known: Lru<true>;
-  reads: RecentReads;
-}
-
-export interface TokenMemory {
-  proofs: Proofs;
-  /** Tokens of unknown owner of proxied creates in doubt, by fingerprint, so that they can be identified later. */
-  unproven: Lru<Secret>;
-}
-
-export interface Ids {
-  /** Identifies this run of the process. */
-  boot: string;
-  legacyId(now: number): string;
-  /** A rising synthetic number, for merchant orders and refunds (`proxy/ids.ts`). */
-  number(now: number): number;
-  /** For `X-Idempotency-Key`: one for each row. */
-  idempotencyKey(): string;
-  /** [0, 1). */
-  random(): number;
-}
+export type ProcessMemory = ReturnType<typeof createProcessMemory>;
 
 /** Half are always kept, enough for a chain whose orders all get 404. The time of an evicted order begins again. */
 const ORDERS_REMEMBERED = 100_000;
@@ -93,39 +25,56 @@ const REFERENCES_REMEMBERED = 50_000;
 const SALES_REMEMBERED = 20_000;
 
 /** @param parts `now`: the wall clock, epoch ms; tests and the crash rig set the others. */
-export function createProcessMemory(parts: {
-  now: () => number;
-  random?: () => number;
-  failpoint?: Failpoint;
-}): ProcessMemory {
+export function createProcessMemory(parts: { now: () => number; random?: () => number; failpoint?: Failpoint }) {
   return {
     mutex: createKeyedMutex(),
     retries: createRetryBudget(),
     cache: createCache(),
     ids: {
-      boot: randomUUID(),
-      legacyId: (now) => uuidV7(now, takeRandom(RANDOM_BYTES)),
+      /** Identifies this run of the process. */
+      boot: String(randomUUID()),
+      legacyId: (now: number): string => uuidV7(now, takeRandom(RANDOM_BYTES)),
+      /** A rising synthetic number, for merchant orders and refunds (`proxy/ids.ts`). */
       number: createMint(),
-      idempotencyKey: randomUUID,
+      /** For `X-Idempotency-Key`: one for each row. */
+      idempotencyKey: (): string => randomUUID(),
+      /** [0, 1). */
       random: parts.random ?? Math.random,
     },
+    /** By legacy id, unless a comment says otherwise. */
     sales: {
-      unsettled: createEntries(),
-      flights: createEntries(),
-      missing: createLru(DOUBTS_REMEMBERED),
-      unfound: createLru(ORDERS_REMEMBERED),
-      contradicted: createLru(ORDERS_REMEMBERED),
-      held_terminals: createLru(ORDERS_REMEMBERED),
-      awaited: createLru(ORDERS_REMEMBERED),
-      absent: createLru(DOUBTS_REMEMBERED),
-      spent: createLru(REFERENCES_REMEMBERED),
-      opened: createLru(SALES_REMEMBERED),
-      known: createLru(SALES_REMEMBERED),
+      /** Creates that this process sent and whose outcome it has not committed. */
+      unsettled: createEntries<true>(),
+      flights: createEntries<Flight>(),
+      /** Monotonic ms. Refund id: since when upstream does not know it. Legacy id: when a create's events were recalled. */
+      missing: createLru<number>(DOUBTS_REMEMBERED),
+      /** Orders that this process's last read did not find, by order id; monotonic ms. */
+      unfound: createLru<{ since_ms: number; last_ms: number }>(ORDERS_REMEMBERED),
+      contradicted: createLru<{ what: string; since_ms: number; last_ms: number }>(ORDERS_REMEMBERED),
+      /** What holds a terminal, until a sale succeeds there; by `terminalOf` (`proxy/point/held-terminal.ts`). */
+      held_terminals: createLru<'late_order' | 'legacy_sale' | 'foreign'>(ORDERS_REMEMBERED),
+      /** Since when this process watches released orders (`isReleased`): monotonic ms. */
+      awaited: createLru<number>(ORDERS_REMEMBERED),
+      /** Sequence of the one unsigned event that is retried for a link in doubt. */
+      absent: createLru<number>(DOUBTS_REMEMBERED),
+      /** Used references, by merchant and reference (`proxy/sales/new-link.ts`). */
+      spent: createLru<true>(REFERENCES_REMEMBERED),
+      /** When this process opened a sale: monotonic ms. */
+      opened: createLru<number>(SALES_REMEMBERED),
+      /** Sales that their tills know although the store could not record it (`proxy/sales/acknowledgement.ts`). */
+      known: createLru<true>(SALES_REMEMBERED),
       reads: createRecentReads(parts.now),
     },
-    asked: createLru(REFUNDS_REMEMBERED),
-    tokens: { proofs: createProofs(), unproven: createLru(UNPROVEN_TOKENS_REMEMBERED) },
+    /** When this process requested a refund, by refund id: monotonic ms. */
+    asked: createLru<number>(REFUNDS_REMEMBERED),
+    tokens: {
+      proofs: createProofs(),
+      /** Tokens of unknown owner of proxied creates in doubt, by fingerprint, so that they can be identified later. */
+      unproven: createLru<Secret>(UNPROVEN_TOKENS_REMEMBERED),
+    },
+    /** Units held by a proxied create whose row could not be written. */
     unrecorded: createUnrecorded(),
+    /** Called after a commit of work for a loop of this process. */
     wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },
     failpoint: parts.failpoint ?? noFailpoint,
   };
@@ -152,18 +101,13 @@ const RETRY_RATIO = 0.1;
 const STOCK = 20;
 
 /** Limits the retries of the process, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
-export interface RetryBudget {
-  earn(): void;
-  spend(): boolean;
-}
-
-export function createRetryBudget(): RetryBudget {
+export function createRetryBudget() {
   let tokens = STOCK;
   return {
-    earn() {
+    earn(): void {
       tokens = Math.min(STOCK, tokens + RETRY_RATIO);
     },
-    spend() {
+    spend(): boolean {
       if (tokens < 1) return false;
       tokens -= 1;
       return true;
@@ -174,32 +118,24 @@ export function createRetryBudget(): RetryBudget {
 /** Only live orders matter; an evicted one costs a read. */
 const READS_REMEMBERED = 20_000;
 
-export interface RecentReads {
-  /** Epoch ms when the last completed read began; 0 when unknown, or when the clock was set back since (F47). */
-  last(order_id: string): number;
-  /** Reads begun so far: gives an order in time even if the clock stands still (F48). */
-  begun(): number;
-  begin(): number;
-  /** Of the last completed read; 0 when unknown. */
-  number(order_id: string): number;
-  /** A read is complete. @param at epoch ms when it began. */
-  mark(order_id: string, at: number, number: number): void;
-}
-
 /** @param now the wall clock, epoch ms. */
-export function createRecentReads(now: () => number): RecentReads {
+export function createRecentReads(now: () => number) {
   const reads = createLru<{ at: number; number: number }>(READS_REMEMBERED);
   let begun = 0;
   return {
-    last(order_id) {
+    /** Epoch ms when the last completed read began; 0 when unknown, or when the clock was set back since (F47). */
+    last(order_id: string): number {
       const at = reads.get(order_id)?.at ?? 0;
       // A read dated in the future would stay fresh until the clock has caught up.
       return at > now() ? 0 : at;
     },
+    /** Reads begun so far: gives an order in time even if the clock stands still (F48). */
     begun: () => begun,
     begin: () => ++begun,
-    number: (order_id) => reads.get(order_id)?.number ?? 0,
-    mark: (order_id, at, number) => reads.set(order_id, { at, number }),
+    /** Of the last completed read; 0 when unknown. */
+    number: (order_id: string): number => reads.get(order_id)?.number ?? 0,
+    /** A read is complete. @param at epoch ms when it began. */
+    mark: (order_id: string, at: number, number: number): void => reads.set(order_id, { at, number }),
   };
 }
 
@@ -207,17 +143,13 @@ export function createRecentReads(now: () => number): RecentReads {
 const TOKENS_REMEMBERED = 20_000;
 
 /** Tokens that legacy accepted lately. Never used as credentials, because upstream has not accepted them. */
-export interface Proofs {
-  /** @param until epoch ms. */
-  note(fingerprint: string, merchant_id: string, until: number): void;
-  of(fingerprint: string, now: number): string | null;
-}
-
-export function createProofs(): Proofs {
+export function createProofs() {
   const taken = createLru<{ merchant_id: string; until: number }>(TOKENS_REMEMBERED);
   return {
-    note: (fingerprint, merchant_id, until) => taken.set(fingerprint, { merchant_id, until }),
-    of(fingerprint, now) {
+    /** @param until epoch ms. */
+    note: (fingerprint: string, merchant_id: string, until: number): void =>
+      taken.set(fingerprint, { merchant_id, until }),
+    of(fingerprint: string, now: number): string | null {
       const known = taken.get(fingerprint);
       if (known === undefined) return null;
       if (known.until > now) return known.merchant_id;
@@ -233,15 +165,7 @@ const UNPROVEN_TOKENS_REMEMBERED = 1_000;
 /** Enough for minutes without a store; a longer outage stops every create on orders. */
 const UNITS_REMEMBERED = 10_000;
 
-export interface Unrecorded {
-  /** @param until epoch ms. */
-  hold(merchant_id: string, slot: string, until: number): void;
-  /** True while legacy may have a sale on the slot that is not stored. */
-  holds(merchant_id: string, slot: string, now: number): boolean;
-  holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean;
-}
-
-export function createUnrecorded(): Unrecorded {
+export function createUnrecorded() {
   const until = new Map<string, number>();
   const holdsKey = (key: string, now: number): boolean => {
     const end = until.get(key);
@@ -249,19 +173,21 @@ export function createUnrecorded(): Unrecorded {
     return end !== undefined && end > now;
   };
   return {
-    hold(merchant_id, slot, end) {
+    /** @param end epoch ms. */
+    hold(merchant_id: string, slot: string, end: number): void {
       const key = keyOf(merchant_id, slot);
       const longest = Math.max(end, until.get(key) ?? 0);
       until.delete(key); // keeps the map in the order of the last hold
       until.set(key, longest);
       if (until.size > UNITS_REMEMBERED) until.delete(until.keys().next().value ?? '');
     },
-    holds(merchant_id, slot, now) {
+    /** True while legacy may have a sale on the slot that is not stored. */
+    holds(merchant_id: string, slot: string, now: number): boolean {
       if (until.size === 0) return false;
       const any = slot.startsWith('qr:') && holdsKey(keyOf(merchant_id, ANY_POINT_OF_SALE), now);
       return any || holdsKey(keyOf(merchant_id, slot), now);
     },
-    holdsAny(merchant_id, family, now) {
+    holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean {
       const start = keyOf(merchant_id, `${family}:`);
       return [...until.keys()].some((key) => key.startsWith(start) && holdsKey(key, now));
     },

@@ -3,35 +3,13 @@
 export type ClockMode = 'real' | 'manual';
 
 /** @template Job the task of a timer, as data that a snapshot can hold. */
-export interface Clock<Job> {
-  /** Virtual time, epoch milliseconds. */
-  now(): number;
-  /** Real time, epoch milliseconds, for values that other programs compare with their own clocks. */
-  realNow(): number;
-  mode(): ClockMode;
-  /** Runs the job once, after `delay_ms` of virtual time. */
-  schedule(delay_ms: number, job: Job): void;
-  /** Epoch milliseconds; null without a timer. */
-  nextDueAt(): number | null;
-  /** Moves time forward and fires every due timer in order, each at its own due time. */
-  advance(delta_ms: number): void;
-  /** `manual` stops the clock; `real` lets it run on from there. */
-  setMode(mode: ClockMode): void;
-  /** In the order in which they fall due. */
-  timers(): readonly Timer<Job>[];
-  /** Sets mode and time, and replaces all timers. */
-  restore(mode: ClockMode, now_ms: number, timers: readonly Timer<Job>[]): void;
-  /** Removes all timers and the offset; keeps the mode. */
-  reset(): void;
-  /** Stops the real timer for good: later timers never fire. */
-  close(): void;
-}
+export type Clock<Job> = ReturnType<typeof createClock<Job>>;
 
 /** setTimeout takes at most 2^31-1 ms; a longer wait is split. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
 /** @param realNow real time in epoch milliseconds; handed in, so that tests decide the time. */
-export function createClock<Job>(realNow: () => number, run: (job: Job) => void): Clock<Job> {
+export function createClock<Job>(realNow: () => number, run: (job: Job) => void) {
   const queue = createTimerQueue<Job>();
   let offset_ms = 0;
   let frozen_at_ms: number | null = null;
@@ -63,22 +41,28 @@ export function createClock<Job>(realNow: () => number, run: (job: Job) => void)
   };
 
   return {
+    /** Virtual time, epoch milliseconds. */
     now,
+    /** Real time, epoch milliseconds, for values that other programs compare with their own clocks. */
     realNow,
-    mode: () => (frozen_at_ms === null ? 'real' : 'manual'),
-    schedule(delay_ms, job) {
+    mode: (): ClockMode => (frozen_at_ms === null ? 'real' : 'manual'),
+    /** Runs the job once, after `delay_ms` of virtual time. */
+    schedule(delay_ms: number, job: Job): void {
       if (is_closed) return;
       const timer = queue.add(now() + delay_ms, job);
       if (queue.first() === timer) sleep();
     },
-    nextDueAt: () => queue.first()?.due_at_ms ?? null,
-    advance(delta_ms) {
+    /** Epoch milliseconds; null without a timer. */
+    nextDueAt: (): number | null => queue.first()?.due_at_ms ?? null,
+    /** Moves time forward and fires every due timer in order, each at its own due time. */
+    advance(delta_ms: number): void {
       const target_ms = now() + delta_ms;
       fireUntil(target_ms);
       if (target_ms > now()) moveTo(target_ms);
       sleep();
     },
-    setMode(mode) {
+    /** `manual` stops the clock; `real` lets it run on from there. */
+    setMode(mode: ClockMode): void {
       if (mode === 'manual') frozen_at_ms ??= now();
       else if (frozen_at_ms !== null) {
         offset_ms = frozen_at_ms - realNow();
@@ -86,21 +70,25 @@ export function createClock<Job>(realNow: () => number, run: (job: Job) => void)
       }
       sleep();
     },
+    /** In the order in which they fall due. */
     timers: queue.list,
-    restore(mode, now_ms, timers) {
+    /** Sets mode and time, and replaces all timers. */
+    restore(mode: ClockMode, now_ms: number, timers: readonly Timer<Job>[]): void {
       queue.clear();
       for (const { due_at_ms, job } of timers) queue.add(due_at_ms, job);
       frozen_at_ms = mode === 'manual' ? now_ms : null;
       offset_ms = now_ms - realNow();
       sleep();
     },
-    reset() {
+    /** Removes all timers and the offset; keeps the mode. */
+    reset(): void {
       queue.clear();
       offset_ms = 0;
       if (frozen_at_ms !== null) frozen_at_ms = realNow();
       sleep();
     },
-    close() {
+    /** Stops the real timer for good: later timers never fire. */
+    close(): void {
       is_closed = true;
       queue.clear();
       sleep();
@@ -114,20 +102,13 @@ export interface Timer<Job> {
   job: Job;
 }
 
-export interface TimerQueue<Job> {
-  add(due_at_ms: number, job: Job): Timer<Job>;
-  first(): Timer<Job> | null;
-  takeFirst(): void;
-  remove(timer: Timer<Job>): void;
-  list(): readonly Timer<Job>[];
-  clear(): void;
-}
+export type TimerQueue<Job> = ReturnType<typeof createTimerQueue<Job>>;
 
 /** By due time, then by arrival. A sorted array: nearly all timers are expiries of one length, added at its end. */
-export function createTimerQueue<Job>(): TimerQueue<Job> {
+export function createTimerQueue<Job>() {
   const timers: Timer<Job>[] = [];
   return {
-    add(due_at_ms, job) {
+    add(due_at_ms: number, job: Job): Timer<Job> {
       const timer = { due_at_ms, job };
       let [low, high] = [0, timers.length];
       if ((timers.at(-1)?.due_at_ms ?? 0) <= due_at_ms) low = high;
@@ -139,14 +120,14 @@ export function createTimerQueue<Job>(): TimerQueue<Job> {
       timers.splice(low, 0, timer);
       return timer;
     },
-    first: () => timers[0] ?? null,
+    first: (): Timer<Job> | null => timers[0] ?? null,
     takeFirst: () => void timers.shift(),
-    remove(timer) {
+    remove(timer: Timer<Job>): void {
       const index = timers.indexOf(timer);
       if (index !== -1) timers.splice(index, 1);
     },
-    list: () => [...timers],
-    clear() {
+    list: (): readonly Timer<Job>[] => [...timers],
+    clear(): void {
       timers.length = 0;
     },
   };

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Store } from '../../src/ops/ports.ts';
 import { createSender } from '../../src/proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../../src/proxy/notices/guard.ts';
-import { type Notifier, type NotifierParts, startNotifier } from '../../src/proxy/notices/notifier.ts';
+import { type NotifierParts, startNotifier } from '../../src/proxy/notices/notifier.ts';
 import type { Attempt, LoggedNotice, Notice } from '../../src/proxy/records/notices.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -21,7 +21,9 @@ export interface NoticeStand {
   /** Epoch ms; changes only when a test sets it. */
   now: number;
   attempts: { notice: Notice; attempt: Attempt }[];
-  start(more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy }): Notifier;
+  start(
+    more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy },
+  ): ReturnType<typeof startNotifier>;
   /** A merchant's notices in the delivery log, newest first. */
   log(merchant_id: string): Promise<LoggedNotice[]>;
   attempted(count: number): Promise<void>;

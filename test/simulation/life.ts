@@ -11,7 +11,7 @@ import { legacyRouter } from '../../src/proxy/http/legacy.ts';
 import { webhookRouter } from '../../src/proxy/http/webhooks.ts';
 import type { Log } from '../../src/proxy/log.ts';
 import type { Sender } from '../../src/proxy/notices/delivery.ts';
-import type { Ids } from '../../src/proxy/process-memory.ts';
+import type { ProcessMemory } from '../../src/proxy/process-memory.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { createVault, Secret, type Vault } from '../../src/proxy/vault.ts';
 import { portsOf } from '../../src/store/engine.ts';
@@ -220,7 +220,7 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }
 }
 
 /** Ids in their usual forms, from the run's own randomness, so that a seed always gives the same ones. */
-function seededIds(random: Random): Pick<Ids, 'legacyId' | 'number' | 'idempotencyKey'> {
+function seededIds(random: Random): Pick<ProcessMemory['ids'], 'legacyId' | 'number' | 'idempotencyKey'> {
   const hex = (digits: number): string => {
     let text = '';
     while (text.length < digits) text += random.between(0, 0xffff).toString(16).padStart(4, '0');

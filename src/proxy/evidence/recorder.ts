@@ -2,7 +2,7 @@
 import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
-import { createDrain, type Drain, yieldToEventLoop } from '../concurrency.ts';
+import { createDrain, yieldToEventLoop } from '../concurrency.ts';
 import type { Count, Log } from '../log.ts';
 import { steadyTime } from '../loop.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
@@ -123,7 +123,12 @@ type Queue = ReturnType<typeof createQueue>;
 type Upkeep = ReturnType<typeof createUpkeep>;
 
 /** The bounded queue and its batch writer. @param isUrgent a caller waits for the writes. */
-function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUrgent: () => boolean) {
+function createQueue(
+  parts: EvidenceParts,
+  upkeep: Upkeep,
+  accepted: ReturnType<typeof createDrain>,
+  isUrgent: () => boolean,
+) {
   const { settings, log } = parts;
   const evaluate = createEvaluation(parts.tables);
   const queue: Waiting[] = [];

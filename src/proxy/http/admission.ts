@@ -108,22 +108,7 @@ export type CallClass = 'payment' | 'read' | 'event';
 export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as const;
 export type SheddingLevel = (typeof sheddingLevels)[number];
 
-export interface Admission {
-  /** @param fingerprint null without a token. @returns a function for the call's end; null for a shed call, counted. */
-  enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
-  /** The same for a body that is still arriving: slow senders fill only the few places of their own group. */
-  upload(kind: CallClass, fingerprint: string | null): (() => void) | null;
-  /** True for a token that was accepted since the start. */
-  isKnown(fingerprint: string): boolean;
-  /** Gives an accepted token its own limits from now on. */
-  noteKnown(fingerprint: string): void;
-  /** True for an unknown token while unknown tokens have little room left, or have used up their rate. */
-  isCrowdedOut(fingerprint: string): boolean;
-  level(): SheddingLevel;
-  callsUnderWay(): number;
-  /** Stops measuring the event-loop delay. */
-  stop(): void;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
 /** From this share of the limits on, shadows are left out and rates count. */
 const BUSY_SHARE = 0.5;
@@ -149,7 +134,7 @@ interface Group {
 }
 
 /** @param now_ms monotonic clock, ms. @param count called for each shed call, as `class reason`. */
-export function createAdmission(limits: AdmissionLimits, now_ms: () => number, count: Count): Admission {
+export function createAdmission(limits: AdmissionLimits, now_ms: () => number, count: Count) {
   const groupOf = (cap: number): Group => ({
     cap,
     under_way: 0,
@@ -173,7 +158,8 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     return (fingerprint === null ? undefined : known.get(fingerprint)) ?? strangers;
   };
   return {
-    enter(kind, fingerprint) {
+    /** @param fingerprint null without a token. @returns a function for the call's end; null for a shed call, counted. */
+    enter(kind: CallClass, fingerprint: string | null): (() => void) | null {
       const group = find(kind, fingerprint);
       refill(group);
       const reason = whyShed(kind, level(), group, group === strangers);
@@ -189,7 +175,8 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
         under_way--;
       });
     },
-    upload(kind, fingerprint) {
+    /** The same for a body that is still arriving: slow senders fill only the few places of their own group. */
+    upload(kind: CallClass, fingerprint: string | null): (() => void) | null {
       const group = find(kind, fingerprint);
       if (group.uploads >= group.cap * UPLOAD_SHARE) {
         count('shed', kind, 'upload');
@@ -198,18 +185,22 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
       group.uploads++;
       return once(() => group.uploads--);
     },
-    isKnown: (fingerprint) => known.get(fingerprint) !== undefined,
-    noteKnown(fingerprint) {
+    /** True for a token that was accepted since the start. */
+    isKnown: (fingerprint: string): boolean => known.get(fingerprint) !== undefined,
+    /** Gives an accepted token its own limits from now on. */
+    noteKnown(fingerprint: string): void {
       if (known.get(fingerprint) === undefined) known.set(fingerprint, groupOf(limits.merchant_calls));
     },
-    isCrowdedOut(fingerprint) {
+    /** True for an unknown token while unknown tokens have little room left, or have used up their rate. */
+    isCrowdedOut(fingerprint: string): boolean {
       if (known.get(fingerprint) !== undefined) return false;
       refill(strangers);
       const is_rate_spent = level() !== 'nothing' && strangers.allowance < 1;
       return is_rate_spent || strangers.under_way >= strangers.cap * READ_SHARE;
     },
     level,
-    callsUnderWay: () => under_way,
+    callsUnderWay: (): number => under_way,
+    /** Stops measuring the event-loop delay. */
     stop: lag.stop,
   };
 }

@@ -18,7 +18,7 @@ export interface ListenOptions {
   headers_timeout_ms: number;
   request_timeout_ms: number;
   keep_alive_timeout_ms: number;
-  /** How long an answer may wait for a client that reads too slowly. */
+  /** How long an answer may wait for a client that reads less than a kilobyte per second. */
   write_timeout_ms: number;
   /** Request line and headers together. */
   header_limit_bytes: number;
@@ -80,7 +80,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
       })
     : createHttpServer(limits);
   server.maxHeadersCount = 0; // a limit would drop headers silently; `headFault` refuses them
-  const connections = watchConnections(server, options, options.dropped);
+  const connections = watchConnections(server, options);
   let is_leaving = false;
   const serve = batchPerTick<Call>(({ request, response }) => app(request, response));
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -231,29 +231,7 @@ export function refusedPort(port: number, error: NodeJS.ErrnoException): string 
 
 // The connections of a door: their limit, the order of their calls, their last request, and clients that do not read.
 
-interface ConnectionLimits {
-  max_connections: number;
-  /** Time in which a client must have read a kilobyte per second. */
-  write_timeout_ms: number;
-  max_requests_per_connection: number;
-}
-
-interface Connections {
-  /** Runs a connection's calls in order, until it ends: a cancel in one packet with its create would find nothing. */
-  inTurn(response: ServerResponse, run: () => void): void;
-  /** The call is served from here on: its connection is not idle. */
-  begin(response: ServerResponse): void;
-  /** The answer to send when the next bytes are no request: of the last complete request, else one begun, else null. */
-  owed(socket: Socket): ServerResponse | null;
-  /** False for a connection that was refused, or has not shaken hands: nothing can be sent on it. */
-  isOpen(socket: Socket): boolean;
-  /** Ends the connection after this answer. */
-  endWith(response: ServerResponse): void;
-  /** True for a request behind the last answer of its connection; it is not served. */
-  isBehindTheEnd(response: ServerResponse): boolean;
-  /** Stops checking readers; connections stay open. */
-  stop(): void;
-}
+type Connections = ReturnType<typeof watchConnections>;
 
 /** A reader slower than this has no use for the answer; a phone line had five times as much. */
 const SLOWEST_READER_BYTES_PER_S = 1024;
@@ -283,7 +261,7 @@ interface Line {
   taken: number;
 }
 
-function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
+function watchConnections(server: Server, limits: ListenOptions) {
   const byPeer = createEntries<Line>();
   const lines = new WeakMap<Socket, Line>();
   /** Oldest first. A connection whose request is still arriving counts as idle, so that a slow one can be closed. */
@@ -291,7 +269,7 @@ function watchConnections(server: Server, limits: ConnectionLimits, dropped: () 
   server.on('connection', (socket) => {
     if (byPeer.size >= limits.max_connections && !giveWay(idle)) {
       socket.destroy();
-      return dropped();
+      return limits.dropped();
     }
     const peer = peerOf(socket);
     const line = lineOf(peer, socket);
@@ -318,7 +296,7 @@ function watchConnections(server: Server, limits: ConnectionLimits, dropped: () 
     leave(oldest, waiting);
     byPeer.delete(oldest.peer);
     oldest.socket.destroy();
-    dropped();
+    limits.dropped();
     return true;
   };
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -331,28 +309,35 @@ function watchConnections(server: Server, limits: ConnectionLimits, dropped: () 
     for (const line of byPeer.values()) if (line.open.length > 0) look(line, limits.write_timeout_ms);
   }, LOOK_MS).unref();
   return {
-    inTurn(response, run) {
+    /** Runs a connection's calls in order, until it ends: a cancel in one packet with its create would find nothing. */
+    inTurn(response: ServerResponse, run: () => void): void {
       const line = lines.get(response.req.socket);
       const one = line === undefined ? undefined : openOf(line, response);
       if (one === undefined) return;
       if (line?.open[0] === one) run();
       else one.run = run;
     },
-    begin(response) {
+    /** The call is served from here on: its connection is not idle. */
+    begin(response: ServerResponse): void {
       const line = lines.get(response.req.socket);
       if (line !== undefined && openOf(line, response) !== undefined) leave(line, idle);
     },
-    owed: (socket) => owedBy(lines.get(socket)?.open ?? []),
-    isOpen: (socket) => lines.has(socket),
-    endWith(response) {
+    /** The answer to send when the next bytes are no request: of the last complete request, else one begun, else null. */
+    owed: (socket: Socket): ServerResponse | null => owedBy(lines.get(socket)?.open ?? []),
+    /** False for a connection that was refused, or has not shaken hands: nothing can be sent on it. */
+    isOpen: (socket: Socket): boolean => lines.has(socket),
+    /** Ends the connection after this answer. */
+    endWith(response: ServerResponse): void {
       const line = lines.get(response.req.socket);
       if (line !== undefined) endLine(line, response);
     },
-    isBehindTheEnd(response) {
+    /** True for a request behind the last answer of its connection; it is not served. */
+    isBehindTheEnd(response: ServerResponse): boolean {
       const last = lines.get(response.req.socket)?.last ?? null;
       return last !== null && last !== response;
     },
-    stop: () => clearInterval(looking),
+    /** Stops checking readers; connections stay open. */
+    stop: (): void => clearInterval(looking),
   };
 }
 

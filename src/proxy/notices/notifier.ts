@@ -1,6 +1,6 @@
 /** The delivery loop: reads due notices, sends them at a bounded and fair rate, and records every attempt. */
 import { PuenteError } from '../../error.ts';
-import { createEntries, type Entries } from '../concurrency.ts';
+import { createEntries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery } from './delivery.ts';
 import type { Receiver } from './request.ts';
@@ -22,18 +22,11 @@ export interface NotifierParts extends AttemptParts {
   per_host: number;
 }
 
-export interface Notifier {
-  /** Reads due notices now; called after a commit that wrote some. */
-  wake(): void;
-  /** Starts no more attempts, and waits up to 3 s for running ones. */
-  stop(): Promise<void>;
-}
-
 /**
  * Sends one notice of a topic and id at a time. An attempt is recorded after its end, so a crash in between causes a
  * second delivery with the same request id, never a lost one (F119).
  */
-export function startNotifier(parts: NotifierParts): Notifier {
+export function startNotifier(parts: NotifierParts) {
   const stopping = new AbortController();
   const flights = createEntries<Flight>();
   const turns = new Map<string, number>();
@@ -83,7 +76,8 @@ export function startNotifier(parts: NotifierParts): Notifier {
 
   async function startDue(): Promise<void> {
     const now = parts.clock.now();
-    const look = places.look((host) => countOf(flights, host) >= parts.per_host, now);
+    const attemptsTo = (host: string): number => flights.values().filter((flight) => flight.host === host).length;
+    const look = places.look((host) => attemptsTo(host) >= parts.per_host, now);
     // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
     let underWay = new Set(flights.keys());
     for await (const due of backlog.pages(now, look)) {
@@ -106,8 +100,10 @@ export function startNotifier(parts: NotifierParts): Notifier {
 
   const running = run();
   return {
+    /** Reads due notices now; called after a commit that wrote some. */
     wake,
-    async stop() {
+    /** Starts no more attempts, and waits up to 3 s for running ones. */
+    async stop(): Promise<void> {
       stopping.abort();
       wake();
       await running;
@@ -152,12 +148,6 @@ interface Flight {
 
 function hostOf(url: string | null): string | null {
   return url === null ? null : (URL.parse(url)?.host ?? null);
-}
-
-function countOf(flights: Entries<Flight>, host: string): number {
-  let count = 0;
-  for (const flight of flights.values()) if (flight.host === host) count++;
-  return count;
 }
 
 /** Four times the attempts in flight, so that running notices do not hide later ones. */

@@ -30,16 +30,7 @@ export interface BreakerSettings {
 export type BreakerState = 'closed' | 'open' | 'trial';
 export type CallResult = 'success' | 'failure' | 'neutral';
 
-/** `who`: the merchant of the call. */
-export interface Breaker {
-  /** True when a call made now would be refused; changes nothing. */
-  isShut(who?: string): boolean;
-  /** True when no call of this merchant is refused. */
-  isClosed(who?: string): boolean;
-  /** @returns a function for the result of an admitted call; null when the call is refused. */
-  admit(who?: string): ((result: CallResult) => void) | null;
-  state(): BreakerState;
-}
+type Breaker = ReturnType<typeof createBreaker>;
 
 /**
  * `closed` sends all calls; a run of failures opens it. `open` sends one probe in `probe_ms`; a success starts a
@@ -47,13 +38,14 @@ export interface Breaker {
  * flaps faster is probed at a steady pace instead of being flooded each time (F32). Failures of one merchant only stop
  * that merchant's calls, until a call of another one fails too (F99). A breaker that opened before a quiet night is
  * closed by the first call of the morning.
+ * `who`: the merchant of the call.
  * @param now monotonic, ms.
  */
 export function createBreaker(
   settings: BreakerSettings,
   now: () => number,
   onChange: (state: BreakerState) => void = () => undefined,
-): Breaker {
+) {
   let state: BreakerState = 'closed';
   /** Number of the current state; failures of calls that began in an earlier one do not count. */
   let epoch = 0;
@@ -102,9 +94,12 @@ export function createBreaker(
     if (age_ms <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) turn('open');
   };
   return {
+    /** True when a call made now would be refused; changes nothing. */
     isShut,
+    /** True when no call of this merchant is refused. */
     isClosed,
-    admit(who = '') {
+    /** @returns a function for the result of an admitted call; null when the call is refused. */
+    admit(who = ''): ((result: CallResult) => void) | null {
       if (isShut(who)) return null;
       if (isForgotten()) turn('closed');
       if (!isOthers(who)) let_through_at = now();
@@ -114,7 +109,7 @@ export function createBreaker(
         else if (result === 'failure' && began === epoch) failed(who);
       };
     },
-    state: () => state,
+    state: (): BreakerState => state,
   };
 }
 

@@ -240,13 +240,6 @@ export interface TimeLimit {
   onOver(tell: () => void): void;
 }
 
-export interface Slots {
-  /** True with a slot taken, synchronously when one is free; false at the timeout. */
-  take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean>;
-  /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has room. */
-  give(kind: SlotKind): void;
-}
-
 /** Reads leave a quarter of the slots to writes, so that neither many nor slow reads delay a payment. */
 const READ_SHARE = 0.75;
 /** Reads for payments may take more, and still leave room for calls without a read, should all reads hang. */
@@ -256,7 +249,7 @@ const ALL_READS_SHARE = 0.875;
  * The queue is in front of undici's pool, because a call that timed out in the pool's queue stays there and still costs
  * a connection attempt: while upstream is unreachable, that queue only grows.
  */
-export function createSlots(count: number): Slots {
+export function createSlots(count: number) {
   const most_reads = Math.max(1, Math.floor(count * READ_SHARE));
   const most_all_reads = Math.min(count, Math.max(most_reads + 1, Math.floor(count * ALL_READS_SHARE)));
   const running: Record<SlotKind, number> = { write: 0, payment_read: 0, read: 0 };
@@ -280,7 +273,8 @@ export function createSlots(count: number): Slots {
     }
   };
   return {
-    take(kind, limit) {
+    /** True with a slot taken, synchronously when one is free; false at the timeout. */
+    take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean> {
       if (limit.isOver()) return false;
       if (hasRoom(kind)) {
         running[kind]++;
@@ -296,7 +290,8 @@ export function createSlots(count: number): Slots {
         limit.onOver(() => settle(false));
       });
     },
-    give(kind) {
+    /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has room. */
+    give(kind: SlotKind): void {
       running[kind]--;
       serveNext();
     },
