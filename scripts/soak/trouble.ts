@@ -1,6 +1,7 @@
 /** Faults at upstream: while on, a share of calls is spoiled, and as many webhooks dropped, late, doubled or forged. */
-import { createFault } from '../../src/sandbox/faults.ts';
+
 import type { FaultRule } from '../../src/sandbox/actions.ts';
+import { createFault } from '../../src/sandbox/faults.ts';
 import type { World } from '../../src/sandbox/world.ts';
 import type { Chance } from '../make-capture/chance.ts';
 
