@@ -45,12 +45,17 @@ type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'co
 export function createSafetyWatch(ports: Parts): SafetyWatch {
   const rules = ports.settings.safety;
   const byDefaultRow = defaultRowsOf(ports.tables);
-  const creates = new Set(
-    ports.tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name),
+  const writes = new Map(
+    ports.tables.operations.filter(({ method }) => method !== 'GET').map(({ name, upstream }) => [name, upstream]),
   );
-  /** What failed: a sale, so that all retries of its create and all that it refuses are one fault; else the call. */
-  const faultOf = ({ id, legacy_id, operation }: Exchange, doubt_of = legacy_id ?? id): string =>
-    creates.has(operation ?? '') ? doubt_of : id;
+  /**
+   * What failed: a sale, so that all retries of its create and all that it refuses are one fault; or a cancel or refund
+   * of a sale, however often it is repeated; else the call.
+   */
+  const faultOf = ({ id, legacy_id, operation, unit }: Exchange, doubt_of = legacy_id): string => {
+    if (operation === null || !writes.has(operation)) return id;
+    return writes.get(operation) === 'create' ? (doubt_of ?? id) : `${operation} ${legacy_id ?? unit ?? id}`;
+  };
   const windows = new Map<string, Kept>();
   const deciding = new Set<Promise<void>>();
   const start = (kept: Kept, at: number): void => {

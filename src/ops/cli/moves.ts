@@ -367,7 +367,7 @@ export const safetyFaces: Faces = {
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or when five faults come in a row with no good call between, however few calls there are.
-A create that failed is one fault, with all its retries and all that it refuses, whoever presses the button.
+A create, cancel or refund that failed is one fault, with all its retries and all that it refuses, whoever presses the button.
 puente trace opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],

@@ -183,6 +183,23 @@ describe('one create in doubt', () => {
   });
 });
 
+describe('a cancel that fails', () => {
+  const own = openForAll(() => startMoves({ ...SETTINGS, PUENTE_MERCHANTS_SAFETY_STOP: 'armed' }));
+  it('is one fault, however often it is pressed', async () => {
+    await own.control('/faults', { body: { ...FAILING, path: '/v1/orders/*/cancel' } });
+    const path = `${POINT}/devices/NEWLAND_N950__LOAD0000150/payment-intents`;
+    const id = idOf(await own.till(path, { body: { amount: 1500 } }));
+    const presses = Array.from({ length: 6 }, () => own.till(`${path}/${id}`, { method: 'DELETE' }));
+    for (const { status } of await Promise.all(presses)) expect(status).toBeGreaterThan(499);
+    const shown = async () => (await own.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/safety`)).body as Safety; // the API's shape
+    await eventually(
+      () => own.as(ANA, 'GET', `/api/trace?id=${id}`),
+      ({ text }) => text.split('point.cancel_intent').length > 6,
+    );
+    expect(await shown()).toMatchObject({ trips: [], now: [{ calls: 2, faults: 1, in_a_row: 1 }] });
+  });
+});
+
 describe('not armed', () => {
   it('observing it tells once a window what it would have done, and moves nothing', async () => {
     await arm(CHILE, 'observe');
