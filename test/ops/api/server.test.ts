@@ -185,6 +185,42 @@ describe('health and numbers', () => {
     expect(told).toMatchObject([{ operation: 'point.list_devices', status: 418, merchant: ARGENTINA }]);
   });
 
+  it('tell of the legacy lane what became of each operation, and how legacy answered', async () => {
+    shop = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    const device = shop.freshDevice();
+    const fault = { method: 'POST', path: `${POINT}/devices/${device}/payment-intents`, times: 1 };
+    for (const rule of [
+      { kind: 'error', status: 400, code: 'bad' },
+      { kind: 'error', status: 500 },
+      { kind: 'reset' },
+    ]) {
+      await shop.fault({ ...fault, ...rule });
+      await shop.create(device);
+    }
+    await shop.create(device);
+    await shop.till('/v1/anything');
+    const { text } = await call(`${shop.app.ops_url}/metrics`);
+    const counted = (metric: string): string[] =>
+      [...text.matchAll(new RegExp(`^puente_${metric}_duration_seconds_count\\{(.*)\\} (\\d+)$`, 'gm'))]
+        .map(([, labels, count]) => `${labels?.replaceAll(/"|method=\w+,|\w+=/g, '')} ${count}`)
+        .filter((line) => line.includes('legacy'));
+    expect(counted('http_request').toSorted()).toEqual([
+      'GET,none,legacy,business,404 1',
+      'POST,point.create_intent,legacy,business,400 1',
+      'POST,point.create_intent,legacy,fault,500 1',
+      'POST,point.create_intent,legacy,fault,504 1',
+      'POST,point.create_intent,legacy,ok,201 1',
+    ]);
+    expect(counted('upstream_request').toSorted()).toEqual([
+      'GET,legacy,legacy,answered,404 1',
+      'POST,legacy,legacy,answered,201 1',
+      'POST,legacy,legacy,answered,400 1',
+      'POST,legacy,legacy,answered,500 1',
+      'POST,legacy,legacy,broken,none 1',
+    ]);
+    expect(text).toMatch(/^puente_http_request_duration_seconds_sum\{.*lane="legacy",outcome="ok".*\} \d/m);
+  });
+
   it('are open to a probe, count what happened, and name nobody [F102 F135]', async () => {
     shop = await openShop();
     const device = shop.freshDevice();
