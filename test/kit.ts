@@ -9,6 +9,7 @@ import { type App, type AppParts, startApp } from '../src/app/app.ts';
 import { loadConfig } from '../src/config/config.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import type { LoadedTables } from '../src/mapping/tables.ts';
+import type { Clock } from '../src/proxy/clock.ts';
 import type { Profile } from '../src/sandbox/assumptions.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
@@ -39,6 +40,11 @@ export function tokenOf(merchant: string): string {
 /** The profile of this run's sandboxes: `field` in the project of that name (`vitest.config.ts`). */
 export function sandboxProfile(): Profile {
   return process.env.SANDBOX_PROFILE === 'field' ? 'field' : 'specification';
+}
+
+/** A wall clock that a test sets. */
+export function clockOf(now: () => number): Clock {
+  return { now, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 }
 
 let loaded: LoadedTables | undefined;

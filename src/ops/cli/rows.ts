@@ -263,10 +263,19 @@ async function act(one: Face, typed: Given): Promise<void> {
   const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
   const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
   if (answer === undefined) return;
-  const text = (): string => one.text?.(answer, given) ?? facts(answer as object); // answers without `text` are objects
+  const text = (): string => (one.text?.(answer, given) ?? facts(answer as object)) + restOf(answer, given); // answers without `text` are objects
   print(given.options, answer, given.options.json === true ? '' : text());
   const code = one.exit?.(answer, given) ?? 0;
   if (code !== 0) process.exitCode = code;
+}
+
+/** Where the rest of a list is, if that is as long as it may be. */
+function restOf(answer: unknown, { row, fields }: Given): string {
+  const { properties } = schemaOf(row);
+  const most = Number(fields.limit ?? properties.limit?.default);
+  if (!(Array.isArray(answer) && answer.length >= most)) return '';
+  const flags = ['limit', 'since', 'until', 'before'].filter((name) => Object.hasOwn(properties, name));
+  return `\nAt most ${most} are shown; ${flags.map((name) => `--${name}`).join(', ')} lead to the rest.`;
 }
 
 /** Calls the row. A change without a given revision reads the current one first. */

@@ -1,33 +1,38 @@
 /** The audit trail: who decided what and why, and the check of its hash chain. */
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
-import { auditActions } from '../../proxy/audit.ts';
+import { type AuditAction, auditActions } from '../../proxy/audit.ts';
 import { auditView } from '../api/fleet.ts';
 import { chainView } from '../audit.ts';
 import { type Content, type Html, html, says } from '../html.ts';
-import { given, type Page, type Visit } from './kit.ts';
-import { decisionTable, options, section } from './parts.ts';
+import { given, instantOf, type Page, type Visit } from './kit.ts';
+import { decisionTable, field, restOf, section } from './parts.ts';
+
+const SHOWN = 200;
 
 export const auditPage: Page = {
   path: '/audit',
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const asked = given({ subject: query.subject, action: query.action });
-    const { lines } = await visit.ask('GET /api/audit', auditView, { query: { ...asked, limit: 200 } });
+    const { subject, action, since, until } = query;
+    const asked = given({ subject, action, since: instantOf(since), until: instantOf(until), limit: SHOWN });
+    const { lines } = await visit.ask('GET /api/audit', auditView, { query: asked });
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
-<p><label for="subject">${t('audit.subject')}</label><input id="subject" name="subject" maxlength="200" value="${query.subject ?? ''}"></p>
-<p><label for="action">${t('audit.action')}</label><select id="action" name="action">${options(actionsOf(words), query.action ?? '')}</select></p>
+${field.input('subject', t('audit.subject'), subject, html` maxlength="200"`)}
+${field.filter(words, 'action', t('audit.action'), actionsIn(words), (one) => actionOf(words, one), action)}
+${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${decisionTable(words, lines)}`;
+${restOf(words, lines, SHOWN)}${decisionTable(words, lines)}`;
     return { title: t('nav.audit'), content };
   },
 };
 
-function actionsOf(words: Words): (readonly [string, string])[] {
-  const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
-  return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];
+/** In the order of their texts. */
+function actionsIn(words: Words): readonly AuditAction[] {
+  const compared = new Intl.Collator(words.language).compare;
+  return auditActions.toSorted((one, other) => compared(actionOf(words, one), actionOf(words, other)));
 }
 
 /** Verifies only on request, because that reads the whole chain. */

@@ -5,7 +5,7 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, fleetView, type LanePulse } from '../fleet/line.ts';
 import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, options, spark, table, tagLinks } from './parts.ts';
+import { badge, durationOf, field, spark, table, tagLinks } from './parts.ts';
 
 /** Query fields that the board passes to the API. */
 const ASKED = ['search', 'tag', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
@@ -32,17 +32,15 @@ function welcome({ words: { t } }: Visit): Html {
 </ol></div>`;
 }
 
-function filters({ words: { t }, query }: Visit): Html {
-  const any = ['', t('board.any')] as const;
-  const stage = stages.map((one) => [one, t(`stage.${one}`)] as const);
-  const readiness = fleetVerdicts.map((one) => [one, t(`verdict.${one}`)] as const);
+function filters({ words, query }: Visit): Html {
+  const { t } = words;
   const sort = fleetSorts.map((one) => [one, t(`board.sort.${one}`)] as const);
   return html`<form class="filters" action="/" method="get" hx-get="/" hx-trigger="submit, change, input delay:400ms from:#search" hx-target="#board" hx-select="#board" hx-swap="outerHTML" hx-push-url="true">
-<p><label for="search">${t('board.search')}</label><input id="search" type="search" name="search" maxlength="64" value="${query.search ?? ''}"></p>
-<p><label for="tag">${t('board.tag')}</label><input id="tag" type="search" name="tag" maxlength="40" value="${query.tag ?? ''}"></p>
-<p><label for="stage">${t('board.stage')}</label><select id="stage" name="stage">${options([any, ...stage], query.stage ?? '')}</select></p>
-<p><label for="readiness">${t('board.readiness')}</label><select id="readiness" name="readiness">${options([any, ...readiness], query.readiness ?? '')}</select></p>
-<p><label for="sort">${t('board.sort')}</label><select id="sort" name="sort">${options(sort, query.sort ?? 'attention')}</select></p>
+${field.input('search', t('board.search'), query.search, html` type="search" maxlength="64"`)}
+${field.input('tag', t('board.tag'), query.tag, html` type="search" maxlength="40"`)}
+${field.filter(words, 'stage', t('board.stage'), stages, (one) => t(`stage.${one}`), query.stage)}
+${field.filter(words, 'readiness', t('board.readiness'), fleetVerdicts, (one) => t(`verdict.${one}`), query.readiness)}
+${field.select('sort', t('board.sort'), sort, query.sort ?? 'attention')}
 <p class="tick"><input id="attention" type="checkbox" name="attention" value="true"${query.attention === 'true' ? html` checked` : ''}><label for="attention">${t('board.attention')}</label></p>
 <p><button>${t('board.show')}</button></p>
 </form>`;

@@ -1,20 +1,20 @@
-/** Brown-outs: the windows there were and will be, the form that schedules one, and ending one at once. */
-import { brownoutsView } from '../api/moves.ts';
+/** Brown-outs: the windows there were and will be, who was refused in one, the form that schedules one, and ending one at once. */
+import { brownoutRefusals, brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import { type Form, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, reasonField, section, table } from './parts.ts';
+import { type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
+import { actForm, badge, changeForm, field, reasonField, section, table } from './parts.ts';
 
-export const brownoutPage: Page = {
+const windowList: Page = {
   path: '/brownouts',
   async show(visit) {
     const { words, sent } = visit;
     const { t } = words;
     const { brownouts } = await visit.ask('GET /api/brownouts', brownoutsView);
     const rows = brownouts.map((one) => ({
-      from: html`<a href="${linkTo('/refused', { id: one.id })}">${timeOf(words, one.from)}</a>`,
+      from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
-      state: badge(one.state === 'running' ? 'warn' : 'shadow', t(`brownout.${one.state}`)),
+      state: stateOf(visit, one),
       merchants: one.merchants.map((id) => html`<a href="${merchantPath(id)}">${id}</a> `),
       reason: one.reason,
       end: endForm(visit, one),
@@ -28,8 +28,8 @@ ${section(
     visit,
     '/brownouts',
     html`<div class="target"><p><label for="merchants">${t('brownouts.whom')}</label><textarea id="merchants" name="merchants" rows="2" required>${sent.merchants ?? ''}</textarea></p>
-<p><label for="from">${t('form.since')}</label><input id="from" name="from" type="datetime-local" required value="${sent.from ?? ''}"></p>
-<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" required value="${sent.until ?? ''}"></p></div>
+${field.time('from', t('form.since'), sent.from, html` required`)}
+${field.time('until', t('form.until'), sent.until, html` required`)}</div>
 ${reasonField(visit, 'brownout-reason')}<button>${t('brownouts.go')}</button>`,
   ),
   t('brownouts.schedule_lead'),
@@ -38,17 +38,46 @@ ${reasonField(visit, 'brownout-reason')}<button>${t('brownouts.go')}</button>`,
   },
 };
 
+/** Each unit that was refused, with when and how often. */
+const windowPage: Page = {
+  path: '/brownouts/:id',
+  async show(visit) {
+    const { words, path, ask, signal } = visit;
+    const { t } = words;
+    const asked = { path: { id: path.id ?? '' }, signal };
+    const { refused, ...window } = await ask('GET /api/brownouts/:id', brownoutRefusals, asked);
+    const rows = refused.map(({ merchant, unit, operation, calls, first_at, last_at }) => ({
+      merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+      unit: unit ?? t('refused_in.no_unit'),
+      operation,
+      calls,
+      first: timeOf(words, first_at),
+      last: timeOf(words, last_at),
+    }));
+    const content = html`<p>${stateOf(visit, window)} ${timeOf(words, window.from)} – ${timeOf(words, window.until)}: <span>${window.reason}</span></p>
+${section('refused', t('refused_in.units'), table(words, 'refused_in', t('refused_in.units'), rows, t('refused_in.nobody')), t('refused_in.lead'))}
+<p><a href="/brownouts">${t('brownouts.title')}</a></p>`;
+    return { title: t('refused_in.title'), content };
+  },
+};
+
+export const brownoutPages: readonly Page[] = [windowList, windowPage];
+
+function stateOf({ words }: Visit, { state }: Pick<BrownoutView, 'state'>): Html {
+  return badge(state === 'running' ? 'warn' : 'shadow', words.t(`brownout.${state}`));
+}
+
 function endForm(visit: Visit, { id, state }: BrownoutView): Html | null {
   const { t } = visit.words;
   if (state !== 'running' && state !== 'scheduled') return null;
-  return html`<details><summary>${t('brownouts.abort')}</summary>${changeForm(visit, `/brownouts/${id}/abort`, html`${reasonField(visit, `abort-${id}`)}<button class="danger">${t('brownouts.abort')}</button>`)}</details>`;
+  return html`<details><summary>${t('brownouts.abort')}</summary>${actForm(visit, `/brownouts/${id}/abort`, `abort-${id}`, t('brownouts.abort'), 'danger')}</details>`;
 }
 
 export const brownoutForms: readonly Form[] = [
   {
     path: '/brownouts',
-    page: brownoutPage,
-    async send({ tell }, { merchants = '', from = '', until = '', reason }) {
+    page: windowList,
+    async send({ tell }, { merchants = '', from, until, reason }) {
       const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
       const body = { merchants: named, from: instantOf(from), until: instantOf(until), reason };
       await tell('POST /api/brownouts', { body });
@@ -57,7 +86,7 @@ export const brownoutForms: readonly Form[] = [
   },
   {
     path: '/brownouts/:id/abort',
-    page: brownoutPage,
+    page: windowList,
     async send({ tell, path }, { reason }) {
       await tell('POST /api/brownouts/:id/abort', { path: { id: path.id ?? '' }, body: { reason } });
       return '/brownouts?done=aborted';

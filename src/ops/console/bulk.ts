@@ -1,13 +1,14 @@
 /** Bulk moves: the list, one of them merchant by merchant, and the forms that start and abort one. */
 import type { z } from 'zod';
+import type { Words } from '../../locales/words.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
-import { type Content, type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
+import { type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
 import { bulkItems } from '../moves/bulk.ts';
-import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, options, reasonField, section, table } from './parts.ts';
+import { type Fields, type Form, given, merchantPath, type Page, type Visit } from './kit.ts';
+import { actForm, badge, changeForm, field, olderPages, reasonField, section, table } from './parts.ts';
 
 type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
 
@@ -23,9 +24,6 @@ export const bulkList: Page = {
     const asked = given({ before, limit: PER_PAGE });
     const { bulk_moves } = await visit.ask('GET /api/bulk', bulkMovesView, { query: asked });
     const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
-    const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
-${before === undefined ? '' : html`<a href="/bulk">${t('sales.newest')}</a>`}
-${last === undefined ? '' : html`<a href="${linkTo('/bulk', { before: last })}">${t('sales.older')}</a>`}</nav>`;
     const rows = bulk_moves.map((one) => ({
       started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
       who: one.who,
@@ -35,7 +33,7 @@ ${last === undefined ? '' : html`<a href="${linkTo('/bulk', { before: last })}">
       reason: one.reason,
     }));
     const content = html`<p class="lead">${t('bulk.lead')}</p>
-${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}${last === undefined && before === undefined ? '' : pages}
+${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}${olderPages(words, '/bulk', query, last)}
 ${section('start', t('bulk.start'), startForm(visit), t('bulk.start_lead'))}`;
     return { title: t('bulk.title'), content };
   },
@@ -62,11 +60,7 @@ export const bulkPage: Page = {
     const abort = section(
       'abort',
       t('bulk.abort'),
-      changeForm(
-        visit,
-        `${path}/abort`,
-        html`${reasonField(visit, 'abort-reason')}<button class="danger">${t('bulk.abort')}</button>`,
-      ),
+      actForm(visit, `${path}/abort`, 'abort-reason', t('bulk.abort'), 'danger'),
       t('bulk.abort_lead'),
     );
     const content = html`${one.state === 'running' ? abort : ''}
@@ -94,28 +88,29 @@ function stateOf({ words }: Visit, { state }: Pick<Line, 'state'>): Html {
 function startForm(visit: Visit): Html {
   const { words, sent } = visit;
   const { t } = words;
-  const any = ['', t('board.any')] as const;
   const ofStages = stages.map((one) => [one, t(`stage.${one}`)] as const);
-  const select = (name: string, label: string, pairs: Parameters<typeof options>[0]): Html =>
-    html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${options(pairs, sent[name] ?? '')}</select></p>`;
-  const input = (name: string, label: string, more: Content): Html =>
-    html`<p><label for="${name}">${label}</label><input id="${name}" name="${name}" value="${sent[name] ?? ''}"${more}></p>`;
-  const percent = html` type="number" min="0" max="100" step="0.01"`;
+  const kinds = routedKinds.map((one) => [one, t(`kind.${one}`)] as const);
   return changeForm(
     visit,
     '/bulk',
     html`<div class="target"><p><label for="merchants">${t('bulk.list')}</label><textarea id="merchants" name="merchants" rows="4" placeholder="700100200&#10;700100300 canary 5">${sent.merchants ?? ''}</textarea></p>
-${select('from_stage', t('bulk.from_stage'), [any, ...ofStages])}
-${select('verdict', t('bulk.verdict'), [any, ...verdicts.map((one) => [one, t(`verdict.${one}`)] as const)])}
-${input('site', t('bulk.site'), html` placeholder="MLA" maxlength="3"`)}
-${input('tag', t('bulk.tag'), html` maxlength="40"`)}</div>
-<div class="target">${select('stage', t('stage.to'), [['', t('bulk.own')], ...ofStages])}
-${select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...routedKinds.map((one) => [one, t(`kind.${one}`)] as const)])}
-${input('share', t('stage.share'), percent)}
-${input('per_day', t('bulk.per_day'), html` type="number" min="1"`)}
+${conditionFields(words, stages, sent)}</div>
+<div class="target">${field.select('stage', t('stage.to'), [['', t('bulk.own')], ...ofStages], sent.stage)}
+${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], sent.kind)}
+${field.percent('share', t('stage.share'), sent.share)}
+${field.input('per_day', t('bulk.per_day'), sent.per_day, html` type="number" min="1"`)}
 <p class="tick"><input id="override" name="override" type="checkbox" value="true"><label for="override">${t('stage.override')}</label></p></div>
 ${reasonField(visit, 'bulk-reason')}<button>${t('bulk.go')}</button>`,
   );
+}
+
+/** Whom a bulk move or a ramp is for, unless it lists them. */
+export function conditionFields(words: Words, from: readonly (typeof stages)[number][], sent: Fields): Html {
+  const { t } = words;
+  return html`${field.filter(words, 'from_stage', t('bulk.from_stage'), from, (one) => t(`stage.${one}`), sent.from_stage)}
+${field.filter(words, 'verdict', t('bulk.verdict'), verdicts, (one) => t(`verdict.${one}`), sent.verdict)}
+${field.input('site', t('bulk.site'), sent.site, html` placeholder="MLA" maxlength="3"`)}
+${field.input('tag', t('bulk.tag'), sent.tag, html` maxlength="40"`)}`;
 }
 
 export const bulkForms: readonly Form[] = [

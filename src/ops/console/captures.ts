@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { html } from '../html.ts';
 import { merchantAnswer } from '../merchants.ts';
 import { type Download, type Form, given, instantOf, merchantPath, type Page } from './kit.ts';
-import { changeForm, options, reasonField, section, table } from './parts.ts';
+import { changeForm, field, options, reasonField, section, table } from './parts.ts';
 
 const merchantsView = z.object({ merchants: z.array(merchantAnswer) });
 
@@ -36,9 +36,8 @@ ${section(
   'export',
   t('captures.export'),
   html`<form class="filters" action="/captures/file" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${query.merchant ?? ''}"></p>
-<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${query.since ?? ''}"></p>
-<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${query.until ?? ''}"></p>
+${field.merchant(words, query.merchant)}
+${field.period(words, query)}
 <p class="tick"><input id="captured" name="captured" type="checkbox" value="true" checked><label for="captured">${t('captures.only')}</label></p>
 <p><button>${t('captures.save')}</button></p></form>`,
   html`${t('captures.export_lead')} <code>puente assess FILE</code>, <code>puente replay FILE</code>`,
@@ -51,7 +50,7 @@ export const captureFile: Download = {
   path: '/captures/file',
   page: capturePage,
   row: 'GET /api/exchanges',
-  queryOf: ({ merchant, since = '', until = '', captured }) =>
+  queryOf: ({ merchant, since, until, captured }) =>
     given({ merchant, since: instantOf(since), until: instantOf(until), captured }),
 };
 

@@ -10,7 +10,7 @@ import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
-import { brownoutForms, brownoutPage } from './brownouts.ts';
+import { brownoutForms, brownoutPages } from './brownouts.ts';
 import { bulkForms, bulkList, bulkPage } from './bulk.ts';
 import { captureFile, captureForm, capturePage } from './captures.ts';
 import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
@@ -35,7 +35,6 @@ import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
 import { noticeForms, noticeList, noticePage } from './notices.ts';
 import { rampForms, rampList, rampPage } from './ramps.ts';
 import { reconcileForm, reconcilePage } from './reconcile.ts';
-import { refusedPage } from './refused.ts';
 import {
   assumptionPage,
   limitationPage,
@@ -178,7 +177,7 @@ export const pages: readonly Page[] = [
   bulkPage,
   rampList,
   rampPage,
-  brownoutPage,
+  ...brownoutPages,
   reconcilePage,
   capturePage,
   explainPage,
@@ -188,7 +187,6 @@ export const pages: readonly Page[] = [
   incidentPage,
   fleetDecommissionPage,
   decommissionPage,
-  refusedPage,
   reportPage,
   reportChartPage,
   reportSumPage,

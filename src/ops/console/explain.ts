@@ -8,7 +8,7 @@ import { callView } from '../api/trace.ts';
 import { defined } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf, written } from '../html.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, options, section, table } from './parts.ts';
+import { badge, changeForm, field, jsonText, messageBox, section, table } from './parts.ts';
 
 type Explanation = z.infer<typeof explanationView>;
 type Call = z.infer<typeof callView>;
@@ -49,13 +49,13 @@ function formOf(visit: Visit, sent: Fields): Html {
     ...explainedKinds.map((one) => [one, t(`explained.${one}`)] as const),
   ];
   const input = (name: string, label: string, more: Content): Html =>
-    html`<p><label for="explain-${name}">${label}</label><input id="explain-${name}" name="${name}" value="${sent[name] ?? ''}"${more}></p>`;
+    field.input(name, label, sent[name], more, `explain-${name}`);
   return changeForm(
     visit,
     explainPage.path,
     html`<label for="explain-text">${t('explainer.text')}</label>
 <textarea id="explain-text" class="message" name="text" rows="12" required spellcheck="false" placeholder="POST /point/integration-api/devices/…/payment-intents HTTP/1.1">${sent.text ?? ''}</textarea>
-<div class="target"><p><label for="explain-as">${t('explainer.kind')}</label><select id="explain-as" name="as">${options(kinds, sent.as ?? '')}</select></p>
+<div class="target">${field.select('as', t('explainer.kind'), kinds, sent.as, 'explain-as')}
 ${input('operation', t('explainer.operation'), html` placeholder="point.create_intent" maxlength="100"`)}
 ${input('status', t('explainer.status'), html` type="number" min="100" max="599" placeholder="409"`)}
 ${input('merchant', t('board.merchant'), html` inputmode="numeric" maxlength="20"`)}
@@ -77,13 +77,7 @@ async function messageOf({ ask }: Visit, id: string, nth: number): Promise<Field
 
 function requestText({ method, target, headers, body }: NonNullable<Call['messages']>['request']): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`${method} ${target} HTTP/1.1`, ...lines, '', body === null || body === undefined ? '' : jsonText(body)].join(
-    '\n',
-  );
-}
-
-function jsonText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  return [`${method} ${target} HTTP/1.1`, ...lines, '', jsonText(body ?? '')].join('\n');
 }
 
 async function captured({ words, query, ask }: Visit): Promise<Html> {
@@ -134,22 +128,20 @@ ${supposed.length === 0 ? '' : html`<h3>${t('explainer.assumed')}</h3><dl class=
 
 /** What goes out: the upstream request, the till's answer, or notices. */
 function boxesOf({ t }: Words, { kind, upstream, answer, notices }: Explanation): Html[] {
-  const box = (title: string, head: string, body: unknown): Html =>
-    html`<div><h3>${title}</h3><pre lang="en">${head}${body === undefined || body === null ? '' : `\n\n${jsonText(body)}`}</pre></div>`;
   const query = upstream === null ? '' : new URLSearchParams(upstream.query).toString();
   const headers = Object.entries(upstream?.headers ?? {}).map(([name, value]) => `\n${name}: ${value}`);
   return [
     ...(upstream === null
       ? []
       : [
-          box(
+          messageBox(
             t('explainer.goes_upstream'),
             `${upstream.method} ${upstream.path}${query === '' ? '' : `?${query}`}${headers.join('')}`,
             upstream.body,
           ),
         ]),
-    ...(answer === null ? [] : [box(t('explainer.till_gets'), String(answer.status), answer.body)]),
-    ...notices.map(({ topic, body }) => box(t('explainer.notified'), topic, body)),
+    ...(answer === null ? [] : [messageBox(t('explainer.till_gets'), String(answer.status), answer.body)]),
+    ...notices.map(({ topic, body }) => messageBox(t('explainer.notified'), topic, body)),
     ...(kind === 'notice' && notices.length === 0 ? [html`<p class="none">${t('explainer.not_notified')}</p>`] : []),
   ];
 }

@@ -5,32 +5,31 @@ import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { conditionKinds, incidentKinds } from '../../proxy/records/incidents.ts';
 import { incidentsView, receiversView, testsView } from '../api/incidents.ts';
-import { type Content, type Html, html, says, timeOf } from '../html.ts';
+import { type Content, type Html, html, says, saysAll, timeOf, withCode } from '../html.ts';
 import { incidentView } from '../incidents/incidents.ts';
-import { type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, hidden, merchantLink, options, reasonField, section, table } from './parts.ts';
+import { type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { actForm, badge, field, hidden, merchantLink, restOf, section, table } from './parts.ts';
+
+const SHOWN = 100;
 
 export const incidentPage: Page = {
   path: '/incidents',
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const { merchant, kind = '', state = '' } = query;
-    const { incidents } = await visit.ask('GET /api/incidents', incidentsView, {
-      query: given({ merchant, kind, state }),
-    });
+    const { merchant, kind, state, since, until } = query;
+    const period = { since: instantOf(since), until: instantOf(until) };
+    const asked = given({ merchant, kind, state, ...period, limit: SHOWN });
+    const { incidents } = await visit.ask('GET /api/incidents', incidentsView, { query: asked });
     const rows = incidents.map((incident) => rowOf(visit, incident));
-    const any = ['', t('board.any')] as const;
-    const kinds = incidentKinds.map((one) => [one, t(`incident_kind.${one}`)] as const);
-    const states = (['open', 'closed'] as const).map((one) => [one, t(`incidents.${one}`)] as const);
     const content = html`<p class="lead">${t('incidents.lead')}</p>
 <form class="filters" action="/incidents" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${merchant ?? ''}"></p>
-<p><label for="kind">${t('incidents.kind')}</label><select id="kind" name="kind">${options([any, ...kinds], kind)}</select></p>
-<p><label for="state">${t('incidents.state')}</label><select id="state" name="state">${options([any, ...states], state)}</select></p>
+${field.merchant(words, merchant)}
+${field.filter(words, 'kind', t('incidents.kind'), incidentKinds, (one) => t(`incident_kind.${one}`), kind)}
+${field.filter(words, 'state', t('incidents.state'), ['open', 'closed'], (one) => t(`incidents.${one}`), state)}
+${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}
-<p><a href="/refused">${t('refused_in.title')}</a></p>
+${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}
 ${section('alerts', t('alerts.title'), await receivers(visit), t('alerts.lead'))}`;
     return { title: t('nav.incidents'), content };
   },
@@ -40,7 +39,7 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
   const { words } = visit;
   const { t } = words;
   const { id, kind, merchant, name, state, opened_at, closed_at, count, reason, said, sample } = incident;
-  const close = html`<details><summary>${t('incidents.close')}</summary>${changeForm(visit, `/incidents/${id}/close`, html`${reasonField(visit, `reason-${id}`)}<button>${t('incidents.close')}</button>`)}</details>`;
+  const close = html`<details><summary>${t('incidents.close')}</summary>${actForm(visit, `/incidents/${id}/close`, `reason-${id}`, t('incidents.close'))}</details>`;
   const is_closable = state === 'open' && !conditionKinds.some((one) => one === kind);
   return {
     kind: t(`incident_kind.${kind}`),
@@ -66,17 +65,13 @@ async function receivers(visit: Visit): Promise<Html> {
   const { words } = visit;
   const { t } = words;
   const found = (await visit.ask('GET /api/alerts', receiversView)).receivers;
-  const rows = found.map(({ receiver, host, kinds, waiting, last, refused }) => ({
+  const rows = found.map(({ receiver, host, kinds, waiting, last, refused, refused_said }) => ({
     receiver,
-    host: refused ?? host,
+    host: refused === null ? host : saysAll(words, refused, refused_said, ' ', withCode),
     kinds: words.list(kinds.map((kind) => t(`incident_kind.${kind}`))),
     waiting,
     last: last && lastOf(words, last),
-    test: changeForm(
-      visit,
-      '/alerts/test',
-      html`${hidden('receiver', receiver)}${reasonField(visit, `reason-${receiver}`)}<button>${t('alerts.test')}</button>`,
-    ),
+    test: actForm(visit, '/alerts/test', `reason-${receiver}`, t('alerts.test'), '', hidden('receiver', receiver)),
   }));
   return table(words, 'alerts', t('alerts.title'), rows, t('alerts.none'));
 }

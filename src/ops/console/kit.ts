@@ -142,7 +142,7 @@ export function given(values: Record<string, string | number | undefined>): Reco
 }
 
 /** A `datetime-local` field has no time zone; the console uses UTC. */
-export function instantOf(value: string): string {
+export function instantOf(value = ''): string {
   return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
     ? `${value.length === 16 ? `${value}:00` : value}Z`
     : value;

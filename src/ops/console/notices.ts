@@ -9,7 +9,19 @@ import { attempt, noticesView, noticeView, receiversView, replayedView } from '.
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, durationOf, hidden, merchantLink, options, reasonField, section, table } from './parts.ts';
+import {
+  actForm,
+  badge,
+  changeForm,
+  durationOf,
+  field,
+  hidden,
+  merchantLink,
+  reasonField,
+  restOf,
+  section,
+  table,
+} from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 
@@ -36,22 +48,22 @@ export function noticeTable(words: Words, notices: readonly Notice[], is_selecta
 /** What names of the boxes begin with; the notice's id follows. */
 const SELECTED = 'notice_';
 
+const SHOWN = 50;
+
 export const noticeList: Page = {
   path: '/notices',
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const { merchant, state, since = '', until = '' } = query;
-    const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until) });
+    const { merchant, state, since, until } = query;
+    const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until), limit: SHOWN });
     const { notices } = await visit.ask('GET /api/notices', noticesView, { query: asked });
-    const states = noticeStates.map((one) => [one, t(`notice.${one}`)] as const);
     const content = html`<form class="filters" action="/notices" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" value="${merchant ?? null}" inputmode="numeric"></p>
-<p><label for="state">${t('notices.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], state ?? '')}</select></p>
-<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${since}"></p>
-<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${until}"></p>
+${field.merchant(words, merchant)}
+${field.filter(words, 'state', t('notices.state'), noticeStates, (one) => t(`notice.${one}`), state)}
+${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${selection(visit, notices)}
+${restOf(words, notices, SHOWN)}${selection(visit, notices)}
 ${await replayWindow(visit)}
 ${await receivers(visit)}`;
     return { title: t('nav.notices'), content };
@@ -80,7 +92,7 @@ export const noticePage: Page = {
 <dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
 <dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd></dl>
 ${section('attempts', t('notices.attempts'), table(words, 'attempts', t('notices.attempts'), tries, t('attempts.none')))}
-${section('replay', t('replay.title'), changeForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, html`${reasonField(visit, 'replay-reason')}<button>${t('replay.go')}</button>`), t('replay.lead'))}`;
+${section('replay', t('replay.title'), actForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, 'replay-reason', t('replay.go')), t('replay.lead'))}`;
     return { title: t('notices.one', { id: one.id }), content };
   },
 };
@@ -117,7 +129,7 @@ async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
 }
 
-function windowOf({ reason, merchant, topic, state, since = '', until = '' }: Fields) {
+function windowOf({ reason, merchant, topic, state, since, until }: Fields) {
   const states = state === undefined || state === '' ? {} : { states: [state] };
   return { ...given({ merchant, topic }), ...states, since: instantOf(since), until: instantOf(until), reason };
 }
@@ -201,11 +213,11 @@ async function replayWindow(visit: Visit): Promise<Html> {
   const form = changeForm(
     visit,
     '/notices/replay',
-    html`<div class="target"><p><label for="many-merchant">${t('board.merchant')}</label><input id="many-merchant" name="merchant" value="${asked.merchant ?? ''}" inputmode="numeric"></p>
-<p><label for="many-topic">${t('replay.topic')}</label><select id="many-topic" name="topic">${options([['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic ?? '')}</select></p>
-<p><label for="many-state">${t('notices.state')}</label><select id="many-state" name="state">${options([['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state ?? '')}</select></p>
-<p><label for="many-since">${t('form.since')}</label><input id="many-since" name="since" type="datetime-local" required value="${asked.since ?? ''}"></p>
-<p><label for="many-until">${t('form.until')}</label><input id="many-until" name="until" type="datetime-local" required value="${asked.until ?? ''}"></p></div>
+    html`<div class="target">${field.merchant(words, asked.merchant, 'many-merchant')}
+${field.select('topic', t('replay.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic, 'many-topic')}
+${field.select('state', t('notices.state'), [['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state, 'many-state')}
+${field.time('since', t('form.since'), asked.since, html` required`, 'many-since')}
+${field.time('until', t('form.until'), asked.until, html` required`, 'many-until')}</div>
 ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
   );
   return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));

@@ -5,7 +5,7 @@ import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { rounded } from '../fields.ts';
 import { type Content, type Html, html, type Row, says, saysAll, tableOf, timeOf } from '../html.ts';
-import { linkTo, merchantPath, type Visit } from './kit.ts';
+import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
 const SPARK_WIDTH = 80;
@@ -51,9 +51,63 @@ export function tagLinks(tags: readonly string[]): Html[] {
   return tags.map((tag) => html`<a href="${linkTo('/', { tag })}">${tag}</a> `);
 }
 
+/** Says that a list may be cut. @param most rows of it that are shown. */
+export function restOf({ t }: Words, rows: readonly unknown[], most: number): Content {
+  return rows.length < most ? null : html`<p class="notice warn">${t('list.rest', { count: most })}</p>`;
+}
+
+/** Links to the newest and to older ones of a list in pages. @param next `before` of the older ones; absent at the end. */
+export function olderPages({ t }: Words, path: string, query: Fields, next: string | undefined): Content {
+  if (next === undefined && query.before === undefined) return null;
+  const link = (before: string, key: string): Html =>
+    html`<a href="${linkTo(path, { ...query, before })}">${t(key)}</a>`;
+  return html`<nav class="pager" aria-label="${t('board.pages')}">${query.before === undefined ? null : link('', 'sales.newest')}
+${next === undefined ? null : link(next, 'sales.older')}</nav>`;
+}
+
 export function section(id: string, title: string, content: Content, lead: Content = null): Html {
   return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
 ${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
+}
+
+/** Fields of forms, each with its label above. `more` are attributes; an `id` is needed where the name is not unique. */
+export const field = {
+  input: (name: string, label: string, value = '', more: Content = null, id = name): Html =>
+    labeled(id, label, html`<input id="${id}" name="${name}" value="${value}"${more}>`),
+
+  /** @param hint what an empty field means. */
+  merchant: ({ t }: Words, value = '', id = 'merchant', hint = ''): Html =>
+    field.input('merchant', t('board.merchant'), value, html` inputmode="numeric" placeholder="${hint}"`, id),
+
+  /** In UTC. */
+  time: (name: string, label: string, value = '', more: Content = null, id = name): Html =>
+    field.input(name, label, value, html` type="datetime-local"${more}`, id),
+
+  period: ({ t }: Words, { since, until }: Fields): Html =>
+    html`${field.time('since', t('form.since'), since)}${field.time('until', t('form.until'), until)}`,
+
+  percent: (name: string, label: string, value = ''): Html =>
+    field.input(name, label, value, html` type="number" min="0" max="100" step="0.01" inputmode="decimal"`),
+
+  select: (name: string, label: string, pairs: Pairs, value = '', id = name): Html =>
+    labeled(id, label, html`<select id="${id}" name="${name}">${options(pairs, value)}</select>`),
+
+  /** Values that filter, each with its text, below one that filters nothing. */
+  filter<Value extends string>(
+    { t }: Words,
+    name: string,
+    label: string,
+    values: readonly Value[],
+    textOf: (value: Value) => string,
+    value = '',
+  ): Html {
+    const pairs = values.map((one) => [one, textOf(one)] as const);
+    return field.select(name, label, [['', t('board.any')], ...pairs], value);
+  },
+};
+
+function labeled(id: string, label: string, control: Html): Html {
+  return html`<p><label for="${id}">${label}</label>${control}</p>`;
 }
 
 /** Every change needs a reason. @param id unique on the page. */
@@ -66,14 +120,31 @@ export function changeForm(visit: Visit, path: string, content: Content, kind = 
   return html`<form class="change ${kind}" action="${path}" method="post">${formToken(visit.form_token)}${content}</form>`;
 }
 
+/** A form that asks for a reason alone. @param id of its field. @param more hidden fields. @param kind of the button. */
+export function actForm(visit: Visit, path: string, id: string, label: string, kind = '', more: Content = null): Html {
+  return changeForm(visit, path, html`${more}${reasonField(visit, id)}<button class="${kind}">${label}</button>`);
+}
+
 export function hidden(name: string, value: string | number): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
-export function options(pairs: readonly (readonly [value: string, text: string])[], chosen: string): Html[] {
+type Pairs = readonly (readonly [value: string, text: string])[];
+
+export function options(pairs: Pairs, chosen: string): Html[] {
   return pairs.map(
     ([value, text]) => html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
   );
+}
+
+/** A message of HTTP, untranslated. @param body nothing is shown for null. */
+export function messageBox(title: string, head: string, body: unknown): Html {
+  const below = body === undefined || body === null ? '' : `\n\n${jsonText(body)}`;
+  return html`<div><h3>${title}</h3><pre lang="en">${head}${below}</pre></div>`;
+}
+
+export function jsonText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
 type AuditLine = z.infer<typeof auditView>['lines'][number];
@@ -108,5 +179,5 @@ export function subjectLink(action: string, subject: string): Content {
 
 /** The facts of an audit line, untranslated. */
 export function detailOf({ t }: Words, detail: unknown): Html {
-  return html`<details><summary>${t('audit.facts')}</summary><pre lang="en">${JSON.stringify(detail, null, 2)}</pre></details>`;
+  return html`<details><summary>${t('audit.facts')}</summary><pre lang="en">${jsonText(detail)}</pre></details>`;
 }

@@ -1,14 +1,14 @@
 /** Ramps: the list, one ramp with what each step waits for, and the forms that look at, start and steer one. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { verdicts } from '../../proxy/records/evidence.ts';
 import { rampsView } from '../api/moves.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import { type RampView, rampPreview, rampView } from '../moves/ramp.ts';
 import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
+import { conditionFields } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { badge, changeForm, hidden, options, reasonField, section, table } from './parts.ts';
+import { actForm, badge, changeForm, field, hidden, olderPages, reasonField, section, table } from './parts.ts';
 import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */
@@ -42,15 +42,12 @@ export const rampList: Page = {
       why: says(words, ramp.why, ramp.said),
     }));
     const last = found.length < PER_PAGE ? undefined : found.at(-1)?.id;
-    const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
-${before === undefined ? '' : html`<a href="${linkTo('/ramps', { ...query, before: '' })}">${t('sales.newest')}</a>`}
-${last === undefined ? '' : html`<a href="${linkTo('/ramps', { ...query, before: last })}">${t('sales.older')}</a>`}</nav>`;
     const content = html`<p class="lead">${t('ramps.list_lead')}</p>
 <form class="filters" action="/ramps" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${merchant ?? ''}"></p>
+${field.merchant(words, merchant)}
 <p class="tick"><input id="open" name="open" type="checkbox" value="true"${open === 'true' ? html` checked` : ''}><label for="open">${t('ramps.only_open')}</label></p>
 <p><button>${t('board.show')}</button></p></form>
-${table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'))}${last === undefined && before === undefined ? '' : pages}
+${table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'))}${olderPages(words, '/ramps', query, last)}
 ${section('start', t('ramps.begin'), await starting(visit), t('ramps.start_lead'))}`;
     return { title: t('ramps.all'), content };
   },
@@ -183,11 +180,7 @@ function expiry({ words }: Visit, { expires_at }: RampView): Content {
 /** One form for each act that the state allows. @param path of the forms, up to the name of the act. */
 function steering(visit: Visit, { id, state }: RampView, path: string): Html[] {
   return ACTS[state].map((act) =>
-    changeForm(
-      visit,
-      path + act,
-      html`${reasonField(visit, `${act}-${id}`)}<button class="${act === 'cancel' ? 'quiet' : ''}">${visit.words.t(`ramps.${act}`)}</button>`,
-    ),
+    actForm(visit, path + act, `${act}-${id}`, visit.words.t(`ramps.${act}`), act === 'cancel' ? 'quiet' : ''),
   );
 }
 
@@ -208,15 +201,8 @@ async function starting(visit: Visit): Promise<Html> {
   const { words, sent, query } = visit;
   const { t } = words;
   const from = sent.steps === undefined ? query : sent;
-  const any = ['', t('board.any')] as const;
-  const select = (name: string, label: string, pairs: Parameters<typeof options>[0]): Html =>
-    html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${options(pairs, from[name] ?? '')}</select></p>`;
-  const stages = (['shadow', 'canary'] as const).map((one) => [one, t(`stage.${one}`)] as const);
   const look = html`<form class="change" action="/ramps#start" method="get"><div class="target"><p><label for="merchants">${t('ramps.whom')}</label><textarea id="merchants" name="merchants" rows="3" placeholder="700100200">${from.merchants ?? ''}</textarea></p>
-${select('from_stage', t('bulk.from_stage'), [any, ...stages])}
-${select('verdict', t('bulk.verdict'), [any, ...verdicts.map((one) => [one, t(`verdict.${one}`)] as const)])}
-<p><label for="site">${t('bulk.site')}</label><input id="site" name="site" value="${from.site ?? ''}" placeholder="MLA" maxlength="3"></p>
-<p><label for="tag">${t('bulk.tag')}</label><input id="tag" name="tag" value="${from.tag ?? ''}" maxlength="40"></p></div>
+${conditionFields(words, ['shadow', 'canary'], from)}</div>
 ${planFields(visit, from)}<button>${t('ramps.preview')}</button></form>`;
   return html`${look}${from.steps === undefined ? '' : await previewed(visit, from)}`;
 }
@@ -230,11 +216,7 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
         html`<details><summary>${merchant_id}: ${[at, ...steps].join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
     );
     const kept = [...WHOM, ...PLAN].map((name) => hidden(name, from[name] ?? ''));
-    const form = changeForm(
-      visit,
-      '/ramps',
-      html`${kept}${reasonField(visit, 'ramp-reason')}<button>${words.t('ramps.start')}</button>`,
-    );
+    const form = actForm(visit, '/ramps', 'ramp-reason', words.t('ramps.start'), '', kept);
     return html`<h3>${words.t('ramps.previewed')}</h3>${each}${form}`;
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;

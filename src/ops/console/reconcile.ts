@@ -3,7 +3,7 @@ import { isStreamed } from '../api/stream.ts';
 import { type Html, html, says } from '../html.ts';
 import type { ReconcileNews } from '../reconcile/reconcile.ts';
 import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, hidden, reasonField, section, table } from './parts.ts';
+import { actForm, badge, field, hidden, section, table } from './parts.ts';
 
 /** Mismatches shown; the counts include all. */
 const SHOWN = 200;
@@ -16,8 +16,8 @@ export const reconcilePage: Page = {
     const asked: Fields = { ...query, ...sent };
     const content = html`<p class="lead">${t('reconcile.lead')}</p>
 <form class="filters" action="/reconcile" method="get"><input type="hidden" name="compare" value="true">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" placeholder="${t('reports.fleet')}" value="${asked.merchant ?? ''}"></p>
-<p><label for="since">${t('reconcile.since')}</label><input id="since" name="since" type="datetime-local" value="${asked.since ?? ''}"></p>
+${field.merchant(words, asked.merchant, 'merchant', t('reports.fleet'))}
+${field.time('since', t('reconcile.since'), asked.since)}
 <p><button>${t('reconcile.compare')}</button></p></form>
 ${asked.compare === 'true' ? await comparison(visit, asked) : ''}`;
     return { title: t('reconcile.title'), content };
@@ -46,11 +46,7 @@ async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): 
   }));
   const { checked, unreadable, mismatches: count, left_out } = done;
   const fields = html`${hidden('compare', 'true')}${hidden('merchant', merchant)}${hidden('since', since)}`;
-  const form = changeForm(
-    visit,
-    '/reconcile',
-    html`${fields}${reasonField(visit, 'repair-reason')}<button>${t('reconcile.repair')}</button>`,
-  );
+  const form = actForm(visit, '/reconcile', 'repair-reason', t('reconcile.repair'), '', fields);
   const is_repairable = mismatches.some(({ repair }) => repair !== 'none');
   return section(
     'mismatches',

@@ -11,7 +11,7 @@ import { comparisonView } from '../report/diff.ts';
 import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
 import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, decisionTable, framed, section, table } from './parts.ts';
+import { badge, decisionTable, field, framed, section, table } from './parts.ts';
 
 /** Offered as CSV. */
 const PARTS = [
@@ -26,6 +26,8 @@ const PARTS = [
   'exchanges',
 ] as const;
 
+const DAYS = ['since', 'until', 'before_since', 'before_until'] as const;
+
 export const reportPage: Page = {
   path: '/reports',
   async show(visit) {
@@ -34,11 +36,8 @@ export const reportPage: Page = {
     const asked = periodOf(query);
     const content = html`<p class="lead">${t('reports.lead')}</p>
 <form class="filters" action="/reports" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" placeholder="${t('reports.fleet')}" value="${query.merchant ?? ''}"></p>
-${dateField('since', t('reports.since'), query)}
-${dateField('until', t('reports.until'), query)}
-${dateField('before_since', t('reports.before_since'), query)}
-${dateField('before_until', t('reports.before_until'), query)}
+${field.merchant(words, query.merchant, 'merchant', t('reports.fleet'))}
+${DAYS.map((name) => field.input(name, t(`reports.${name}`), query[name], html` type="date"`))}
 <p><button>${t('board.show')}</button></p><p><button name="compare" value="true">${t('reports.compare')}</button></p></form>
 ${sumsSlot(words, linkTo('/reports/sums', daysOf(query)))}
 ${files(words, asked)}
@@ -161,10 +160,6 @@ function difference({ number }: Words, before: string | number | null, after: st
   if (typeof before === 'string' || typeof after === 'string') return null;
   const by = (after ?? 0) - (before ?? 0);
   return `${by > 0 ? '+' : ''}${number(by)}`;
-}
-
-function dateField(name: string, label: string, query: Visit['query']): Html {
-  return html`<p><label for="${name}">${label}</label><input id="${name}" name="${name}" type="date" value="${query[name] ?? ''}"></p>`;
 }
 
 function daysOf({ merchant, since, until }: Visit['query']): Record<string, string> {

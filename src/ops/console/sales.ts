@@ -6,7 +6,7 @@ import { acknowledgedView, disagreementsView } from '../reconcile/mismatches.ts'
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
-import { badge, changeForm, hidden, merchantLink, options, reasonField, table } from './parts.ts';
+import { actForm, badge, field, hidden, merchantLink, olderPages, table } from './parts.ts';
 
 type Sale = z.infer<typeof salesView>['sales'][number];
 
@@ -18,7 +18,7 @@ const saleList: Page = {
   path: '/sales',
   async show({ words, query, ask }) {
     const { t } = words;
-    const { state, lane, family, before, since = '', until = '' } = query;
+    const { state, lane, family, since, until } = query;
     const named = Object.fromEntries([...FIELDS, 'before'].map((name) => [name, query[name]]));
     const asked = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
     const {
@@ -27,29 +27,16 @@ const saleList: Page = {
       searched_to,
       newest_of_reference: count,
     } = await ask('GET /api/sales', salesView, { query: asked });
-    const states = saleStates.map((one) => [one, t(`sales.state.${one}`)] as const);
-    const fields = FIELDS.map(
-      (name) =>
-        html`<p><label for="${name}">${t(`sales.${name}`)}</label><input id="${name}" name="${name}" value="${query[name] ?? null}" maxlength="256"></p>`,
-    );
-    const times = TIMES.map(
-      (name) =>
-        html`<p><label for="${name}">${t(`form.${name}`)}</label><input id="${name}" name="${name}" type="datetime-local" step="1" value="${query[name] ?? null}"></p>`,
-    );
+    const fields = FIELDS.map((name) => field.input(name, t(`sales.${name}`), query[name], html` maxlength="256"`));
+    const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], html` step="1"`));
     const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
     const cut = count === null ? null : html`<p class="notice warn">${t('sales.newest_of_reference', { count })}</p>`;
-    const any = ['', t('board.any')] as const;
-    const lanes = (['legacy', 'orders'] as const).map((one) => [one, t(`stage.${one}`)] as const);
-    const families = (['point', 'qr'] as const).map((one) => [one, t(`family.${one}`)] as const);
-    const pages = html`<nav class="pager" aria-label="${t('board.pages')}">
-${before === undefined ? '' : html`<a href="${linkTo('/sales', { ...query, before: '' })}">${t('sales.newest')}</a>`}
-${next === null ? '' : html`<a href="${linkTo('/sales', { ...query, before: next })}">${t('sales.older')}</a>`}</nav>`;
     const content = html`<form class="filters" action="/sales" method="get">
-<p><label for="state">${t('sales.state')}</label><select id="state" name="state">${options([any, ...states], state ?? '')}</select></p>
-<p><label for="lane">${t('sales.lane')}</label><select id="lane" name="lane">${options([any, ...lanes], lane ?? '')}</select></p>
-<p><label for="family">${t('sales.family')}</label><select id="family" name="family">${options([any, ...families], family ?? '')}</select></p>
+${field.filter(words, 'state', t('sales.state'), saleStates, (one) => t(`sales.state.${one}`), state)}
+${field.filter(words, 'lane', t('sales.lane'), ['legacy', 'orders'], (one) => t(`stage.${one}`), lane)}
+${field.filter(words, 'family', t('sales.family'), ['point', 'qr'], (one) => t(`family.${one}`), family)}
 ${fields}${times}<p><button>${t('board.show')}</button></p></form>
-${cut}${saleTable(words, sales)}${paused}${next === null && before === undefined ? '' : pages}`;
+${cut}${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
     return { title: t('nav.sales'), content };
   },
 };
@@ -71,11 +58,11 @@ const acknowledgePage: Page = {
     const told = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
     );
-    const form = html`${hidden('expected', newest)}${reasonField(visit, 'acknowledge-reason')}<button>${t('acknowledge.go')}</button>`;
+    const expected = hidden('expected', newest);
     const content = html`<p class="lead">${t('acknowledge.lead')}</p>
 <p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${sum}</p>
 <ul class="findings">${told}</ul>
-${changeForm(visit, acknowledgePath(id), form)}`;
+${actForm(visit, acknowledgePath(id), 'acknowledge-reason', t('acknowledge.go'), '', expected)}`;
     return { title: t('acknowledge.title'), content };
   },
 };

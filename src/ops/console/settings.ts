@@ -6,7 +6,7 @@ import { type Html, html } from '../html.ts';
 import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
 import { tablesView } from '../tables.ts';
 import { type Fields, type Form, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { changeForm, hidden, options, reasonField } from './parts.ts';
+import { actForm, field, hidden } from './parts.ts';
 
 export const settingsPage: Page = {
   path: '/merchants/:id/settings',
@@ -18,7 +18,7 @@ export const settingsPage: Page = {
     const back = merchantPath(view.id);
     const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(textsIn(view)).map(([name, value]) => text(visit, name, value))}</div>`;
     const content = html`<p class="lead">${t('settings.lead')}</p>
-<section>${changeForm(visit, `${back}/settings`, html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'settings-reason')}<button>${t('settings.save')}</button>`)}</section>
+<section>${actForm(visit, `${back}/settings`, 'settings-reason', t('settings.save'), '', [fields, hidden('revision', view.revision)])}</section>
 <p>${t('settings.tables', { revision, rows: laid.length })} <a href="${linkTo('/explain', { merchant: view.id })}">${t('explainer.go')}</a></p>
 <p><a href="${back}">${t('merchant.title', { id: view.id })}</a></p>`;
     return { title: t('settings.title', { id: view.id }), content };
@@ -71,11 +71,7 @@ function choice({ words: { t }, sent }: Visit, view: MerchantView, { name, value
   const { value, from } = view.settings[name] ?? { value: null, from: 'default' };
   const fallback = from === 'default' && value !== null ? `${t('settings.default')}: ${value}` : t('settings.default');
   const pairs = [['', fallback] as const, ...values.map((one) => [one, one] as const)];
-  return field(
-    name,
-    t(`setting.${name}`),
-    html`<select id="${name}" name="${name}">${options(pairs, sent[name] ?? ownIn(view, name))}</select>`,
-  );
+  return field.select(name, t(`setting.${name}`), pairs, sent[name] ?? ownIn(view, name));
 }
 
 function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[number]): Html {
@@ -87,24 +83,11 @@ function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[n
         : t('merchant.not_set')
       : t(view[name] === 'set' ? 'merchant.set' : 'merchant.not_set');
   const type = name === 'notice_url' ? 'text' : 'password';
-  return field(
-    name,
-    t(`setting.${name}`),
-    html`<input id="${name}" name="${name}" type="${type}" placeholder="${now}" autocomplete="off">`,
-  );
+  return field.input(name, t(`setting.${name}`), '', html` type="${type}" placeholder="${now}" autocomplete="off"`);
 }
 
 function text({ words: { t }, sent }: Visit, name: string, value: string): Html {
-  const type = name.endsWith('_at') ? 'datetime-local' : 'text';
-  return field(
-    name,
-    t(`setting.${name}`),
-    html`<input id="${name}" name="${name}" type="${type}" value="${sent[name] ?? value}">`,
-  );
-}
-
-function field(name: string, label: string, input: Html): Html {
-  return html`<p><label for="${name}">${label}</label>${input}</p>`;
+  return (name.endsWith('_at') ? field.time : field.input)(name, t(`setting.${name}`), sent[name] ?? value);
 }
 
 /** The merchant's own value; '' for the default. */

@@ -11,7 +11,7 @@ import { FOLLOW } from '../moves/target.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
+import { actForm, badge, field, framed, hidden, section, table } from './parts.ts';
 import { acknowledgePath } from './sales.ts';
 
 /** Fields of a move, as the API's preview takes them. */
@@ -32,8 +32,8 @@ export function waitingMoves(visit: Visit, moves: readonly z.infer<typeof propos
   const items = moves.map(
     ({ id, merchant_id, move, reason, proposed_by, expires_at }) => html`<li>
 <p><strong>${targetText(visit, move)}</strong>: ${reason} · ${t('moves.by', { name: proposed_by })}, ${t('moves.until')} ${timeOf(visit.words, expires_at)}</p>
-${changeForm(visit, merchantPath(merchant_id, `/moves/${id}/approve`), html`${reasonField(visit, `approve-${id}`)}<button>${t('moves.approve')}</button>`)}
-${changeForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), html`${reasonField(visit, `decline-${id}`)}<button class="quiet">${t('moves.decline')}</button>`)}
+${actForm(visit, merchantPath(merchant_id, `/moves/${id}/approve`), `approve-${id}`, t('moves.approve'))}
+${actForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), `decline-${id}`, t('moves.decline'), 'quiet')}
 </li>`,
   );
   return section('moves', t('moves.title'), html`<ul class="findings">${items}</ul>`);
@@ -56,11 +56,10 @@ function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<
   const path = merchantPath(view.id);
   const now = view.in_force.intents;
   return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML">
-<p><label for="to">${t('stage.to')}</label><select id="to" name="stage">${options(targets, asked.stage ?? now.intended)}</select></p>
-<p><label for="kind">${t('stage.kind')}</label><select id="kind" name="kind">${options([['', t('stage.all_kinds')], ...kinds], asked.kind ?? '')}</select></p>
-<p><label for="share">${t('stage.share')}</label><input id="share" name="share" type="number" min="0" max="100" step="0.01" inputmode="decimal" value="${asked.share ?? ''}"></p>
-<p><label for="units_in">${t('stage.units_in')}</label><input id="units_in" name="units_in" type="text" placeholder="point:…,qr:…" value="${asked.units_in ?? ''}" autocomplete="off"></p>
-<p><label for="units_out">${t('stage.units_out')}</label><input id="units_out" name="units_out" type="text" placeholder="point:…,qr:…" value="${asked.units_out ?? ''}" autocomplete="off"></p>
+${field.select('stage', t('stage.to'), targets, asked.stage ?? now.intended, 'to')}
+${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], asked.kind)}
+${field.percent('share', t('stage.share'), asked.share)}
+${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.${name}`), asked[name], html` placeholder="point:…,qr:…" autocomplete="off"`))}
 <p class="tick"><input id="override" name="override" type="checkbox" value="true"${asked.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
 <p class="tick"><input id="new" name="new" type="checkbox" value="true"${asked.new === 'true' ? html` checked` : ''}><label for="new">${t('stage.new')}</label></p>
 <p><button>${t('stage.preview')}</button></p>
@@ -77,11 +76,8 @@ async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>)
     });
     const fields = Object.entries(asked).map(([name, value]) => hidden(name, value ?? ''));
     const go = judgement.needs === 'approval' ? 'stage.propose' : 'stage.move';
-    const form = changeForm(
-      visit,
-      merchantPath(view.id, '/stage'),
-      html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'stage-reason')}<button>${words.t(go)}</button>`,
-    );
+    const kept = [...fields, hidden('revision', view.revision)];
+    const form = actForm(visit, merchantPath(view.id, '/stage'), 'stage-reason', words.t(go), '', kept);
     return html`${previewOf(words, judgement)}${form}`;
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -228,7 +224,7 @@ export function safety(
       said,
       evidence,
     }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)} ${callLinks(words, evidence)}</p>
-${changeForm(visit, merchantPath(merchant_id, '/safety'), html`${hidden('kind', kind)}${hidden('revision', revision)}${reasonField(visit, `reset-${kind}`)}<button>${t('safety.reset')}</button>`)}</div>`,
+${actForm(visit, merchantPath(merchant_id, '/safety'), `reset-${kind}`, t('safety.reset'), '', [hidden('kind', kind), hidden('revision', revision)])}</div>`,
   );
   const counted = now.map(({ kind, calls, faults, slow, in_a_row, faults_left, slow_left, exchanges }) => ({
     kind: t(`kind.${kind}`),

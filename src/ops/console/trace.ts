@@ -6,7 +6,7 @@ import { callView, tracesView } from '../api/trace.ts';
 import { fleetView } from '../fleet/line.ts';
 import { type Content, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, section } from './parts.ts';
+import { badge, durationOf, messageBox, section } from './parts.ts';
 import { acknowledgePath, stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
@@ -138,15 +138,13 @@ function messagesOf(words: Words, calls: readonly Call[]): Content {
 
 /** The till's request, the upstream requests with their answers, and the answer to the till. */
 function fourMessages({ t }: Words, { request, answer, upstream }: NonNullable<Call['messages']>): Html {
-  const box = (title: string, head: string, body: unknown): Html =>
-    html`<div><h3>${title}</h3><pre lang="en">${head}${body === null || body === undefined ? '' : `\n\n${typeof body === 'string' ? body : JSON.stringify(body, null, 2)}`}</pre></div>`;
   return html`<div class="messages">
-${box(t('trace.asked'), `${request.method} ${request.target}`, request.body)}
+${messageBox(t('trace.asked'), `${request.method} ${request.target}`, request.body)}
 ${upstream.map(
-  (one) => html`${box(t('trace.upstream'), `${one.method} ${one.path}`, one.body)}
-${box(t('trace.upstream_answer'), one.status === null ? t('trace.no_answer') : String(one.status), one.answer)}`,
+  (one) => html`${messageBox(t('trace.upstream'), `${one.method} ${one.path}`, one.body)}
+${messageBox(t('trace.upstream_answer'), one.status === null ? t('trace.no_answer') : String(one.status), one.answer)}`,
 )}
-${box(t('trace.told'), String(answer.status), answer.body)}
+${messageBox(t('trace.told'), String(answer.status), answer.body)}
 </div>`;
 }
 

@@ -218,7 +218,7 @@ async function viewReceiver(
       said,
       at: iso(last.created_at),
     },
-    refused: refusalOf(url.reveal(), policy),
+    ...refusalOf(url.reveal(), policy),
   };
 }
 
@@ -227,13 +227,13 @@ export function alertPause_ms(attempts: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 3 ** (attempts - 1));
 }
 
-/** Why the outbound guard refuses the URL, in English; null when it does not. */
-function refusalOf(url: string, policy: OutboundPolicy): string | null {
+/** Why the outbound guard refuses the URL. */
+function refusalOf(url: string, policy: OutboundPolicy): Pick<ReceiverView, 'refused' | 'refused_said'> {
   try {
     checkUrl(url, policy);
-    return null;
+    return { refused: null, refused_said: [] };
   } catch (error) {
-    if (error instanceof PuenteError) return error.message;
+    if (error instanceof PuenteError) return { refused: error.message, refused_said: [...error.said] };
     throw error;
   }
 }
@@ -256,6 +256,7 @@ export const receiverView = z.object({
     .nullable()
     .describe('the last alert that was tried'),
   refused: z.string().nullable().describe('why the outbound guard refuses its URL; null when it does not'),
+  refused_said: z.array(said),
 });
 export type ReceiverView = z.infer<typeof receiverView>;
 

@@ -102,6 +102,11 @@ describe.skipIf(!hasChromium)('the page Explain', () => {
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     )) as [number, number]; // of this very expression
     expect(scroll).toBeLessThanOrEqual(client);
+    const widths = await page
+      .locator('form.change')
+      .locator('textarea, input[name=site]')
+      .evaluateAll((all) => all.map(({ offsetWidth }) => offsetWidth));
+    expect(new Set(widths).size).toBe(1);
     expect(await phone.seriousFindings()).toEqual([]);
     expect(problems).toEqual([]);
     const english = (await page.locator('main').innerText()).includes('Goes upstream');

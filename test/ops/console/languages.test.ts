@@ -1,4 +1,4 @@
-/** Every page in Spanish and Portuguese: no English sentence, marked as English or not; and it fits a phone. */
+/** Every page in Spanish and Portuguese: no English sentence, marked as English or not; it is accessible, and fits a phone. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/ops/console/console.ts';
 import { hasChromium } from '../../chromium.ts';
@@ -58,6 +58,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
   let notice: string;
   let bulk: string;
   let ramp: string;
+  let brownout: string;
   const receiver = openForAll(() => startReceiver(() => 500));
   const bench = openForAll(() =>
     startMoves({
@@ -106,6 +107,9 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     });
     expect(started.text).toContain('"id"');
     ramp = (started.body as { id: string }).id; // the answer of a start
+    const window = { from: '2090-01-31T09:00:00Z', until: '2090-01-31T10:00:00Z', reason: 'a test moves it' };
+    const drill = await bench.as(EVA, 'POST', '/api/brownouts', { merchants: [BRAZIL], ...window });
+    brownout = (drill.body as { id: string }).id; // the answer of a start
   });
 
   const placesNow = (): string[] => [
@@ -122,7 +126,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     `/ramps/${ramp}`,
     '/explain',
     '/brownouts',
-    '/refused',
+    `/brownouts/${brownout}`,
     '/reconcile?compare=true',
     '/captures',
     `${HERE}?stage=orders&override=true`,
@@ -191,9 +195,9 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     ['pt-BR', 'light', 390],
     ['es-AR', 'dark', 360],
   ] as const)(
-    'fits a phone, %s, %s, %i wide: only what scrolls by itself is wider, whatever is opened on it',
+    'is accessible and fits a phone, %s, %s, %i wide: only what scrolls by itself is wider, whatever is opened on it',
     async (locale, colorScheme, width) => {
-      const { page, go, close } = await openConsole(bench as Bench, BEN, {
+      const { page, go, close, seriousFindings } = await openConsole(bench as Bench, BEN, {
         locale,
         colorScheme,
         viewport: { width, height: 844 },
@@ -204,6 +208,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
         expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, width]);
         // The rows of a list are cards: none is cut off at the edge of its frame.
         expect([place, await page.evaluate(CUT_OFF)]).toEqual([place, []]);
+        expect([place, await seriousFindings()]).toEqual([place, []]);
       }
       await close();
     },

@@ -256,9 +256,14 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
       () => bench.stageOf(),
       ({ in_force }) => in_force.intents?.stage === 'shadow',
     );
-    await go(HERE);
+    await go('/');
+    await page.getByRole('row', { name: ARGENTINA }).getByRole('link', { name: 'safety stop: intents' }).click();
+    await page.waitForURL(/#safety$/);
     await page.locator('#safety').getByText('Safety stop in force: intents').waitFor();
-    await page.locator('#safety').getByText('A create that failed is one fault, with all its retries.').waitFor();
+    await page
+      .locator('#safety')
+      .getByText('A create, cancel or refund that failed is one fault, with all its retries.')
+      .waitFor();
     const call = page.locator('#safety .notice').getByRole('link', { name: 'call 1' });
     expect(await call.getAttribute('href')).toMatch(/^\/trace\?id=[0-9a-f-]{36}$/);
     await page.locator('#reset-intents').fill('upstream works again');

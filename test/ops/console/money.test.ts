@@ -2,16 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SalesView } from '../../../src/ops/trace/sales.ts';
 import { hasChromium } from '../../chromium.ts';
-import { ANA, ARGENTINA, BEN, eventually, OPS_TOKEN, PEOPLE, POINT } from '../../kit.ts';
+import { ANA, ARGENTINA, BEN, clockOf, eventually, OPS_TOKEN, PEOPLE, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 let passed_ms = 0;
-const clock = {
-  now: () => Date.now() + passed_ms,
-  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-};
+const clock = clockOf(() => Date.now() + passed_ms);
 
 describe.skipIf(!hasChromium)('the money of a report', () => {
   const opened: Opened[] = [];
@@ -75,12 +72,16 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     // The same filter again: the form holds all of it.
     await page.getByRole('button', { name: 'Show' }).click();
     expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(paid.toSorted());
+    await page.locator('#amount_from').fill('25.50');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/amount_from=25.50/);
+    expect(await page.locator('tbody tr td a code').allInnerTexts()).toEqual(paid.slice(1));
     expect(problems).toEqual([]);
   });
 
   it.each([
-    ['es-AR', 'dark', 'Ventas y reembolsos'],
-    ['pt-BR', 'light', 'Vendas e reembolsos'],
+    ['es-AR', 'dark', 'Ventas y devoluciones'],
+    ['pt-BR', 'light', 'Vendas e estornos'],
   ] as const)('on a phone, in %s and %s, sums and lists move by themselves', async (locale, colorScheme, title) => {
     const { page, go, seriousFindings } = await open(ANA, {
       ...{ locale, colorScheme, viewport: { width: 390, height: 800 } },
@@ -104,6 +105,9 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     await viewer.page.getByRole('button', { name: 'Acknowledge' }).click();
     await viewer.page.getByRole('alert').getByText('operator', { exact: false }).waitFor();
     const { page, go, problems, seriousFindings } = await open(BEN);
+    await go(`/trace?id=${lost}`);
+    await page.getByRole('alert').getByText('Lost: upstream never showed an order', { exact: false }).waitFor();
+    expect(await page.locator('[role=alert] .badge').getAttribute('class')).toBe('badge bad');
     await go(`/merchants/${ARGENTINA}`);
     const finding = page.locator('#readiness li').filter({ hasText: lost });
     await finding.getByRole('button', { name: 'Acknowledge' }).click();

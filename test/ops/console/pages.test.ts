@@ -5,21 +5,6 @@ import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../ki
 import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
 
-const PLACES = [
-  '/',
-  `/merchants/${ARGENTINA}`,
-  '/sales',
-  '/notices',
-  '/incidents',
-  '/decommission',
-  `/merchants/${ARGENTINA}/decommission`,
-  '/refused',
-  '/reports',
-  '/audit',
-  '/limitations',
-  '/assumptions',
-];
-
 describe.skipIf(!hasChromium)('the pages', () => {
   let ana: Opened;
   let sale: string;
@@ -121,13 +106,6 @@ describe.skipIf(!hasChromium)('the pages', () => {
     ['pt', 'dark', 400],
   ] as const)('in %s, %s, %i wide', (locale, colorScheme, width) => {
     const one = openForAll(() => openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 800 } }));
-
-    it.each(PLACES)('%s reads well', async (place) => {
-      expect(await one.go(place)).toBe(200);
-      expect(await one.page.locator('html').getAttribute('lang')).toBe(locale);
-      expect(await one.seriousFindings()).toEqual([]);
-      expect(await one.page.evaluate('document.documentElement.scrollWidth > window.innerWidth')).toBe(false);
-    });
 
     it('a report is in that language, and another one is a press away', async () => {
       await one.go('/assumptions');

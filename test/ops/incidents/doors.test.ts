@@ -8,7 +8,10 @@ import {
   BEN,
   BRAZIL,
   call,
+  clockOf,
   DEVICE,
+  eventually,
+  MEXICO,
   PEOPLE,
   POINT,
   SECOND_DEVICE,
@@ -27,13 +30,18 @@ const RECEIVERS = {
   ops: { url: receiver.url, secret: SECRET, kinds: ['move_waiting'] },
   nights: { url: `${receiver.url}/nights`, secret: SECRET },
 };
+let passed_ms = 0;
+const clock = clockOf(() => Date.now() + passed_ms);
 const bench = openForAll(() =>
-  startBench({
-    ...PEOPLE,
-    PUENTE_ALERTS_RECEIVERS: JSON.stringify(RECEIVERS),
-    PUENTE_ALERTS_LANGUAGE: 'es',
-    PUENTE_MOVES_SECOND_APPROVER: 'true',
-  }),
+  startBench(
+    {
+      ...PEOPLE,
+      PUENTE_ALERTS_RECEIVERS: JSON.stringify(RECEIVERS),
+      PUENTE_ALERTS_LANGUAGE: 'es',
+      PUENTE_MOVES_SECOND_APPROVER: 'true',
+    },
+    { clock },
+  ),
 );
 const as = (person: { token: string }, path: string, body?: unknown, method?: string) =>
   call(bench.app.ops_url + path, {
@@ -186,6 +194,27 @@ describe('receivers', () => {
       await ben.page.getByRole('button', { name: 'Send a test alert' }).first().click();
       await ben.page.getByText('did not acknowledge the test alert').waitFor();
       status = 200;
+      await ben.close();
+    },
+  );
+
+  it.skipIf(!hasChromium)(
+    'a paid sale that is too old to be watched is closed, and not shown as good news',
+    async () => {
+      await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { merchant: MEXICO, body: { amount: 1500 } });
+      await bench.atTerminal('pay', { merchant: MEXICO });
+      passed_ms = 10 * 60_000;
+      const kind = 'kind=paid_unacknowledged';
+      await eventually(
+        () => incidents(`?${kind}`),
+        ([one]) => one?.state === 'open',
+      );
+      passed_ms += 25 * 60 * 60_000;
+      expect(await incidents(`?${kind}`)).toMatchObject([{ state: 'closed' }]);
+      const ben = await openConsole(bench, BEN, { locale: 'es' });
+      await ben.go(`/incidents?${kind}`);
+      const badge = ben.page.getByRole('row', { name: MEXICO }).locator('.badge');
+      expect([await badge.innerText(), await badge.getAttribute('class')]).toEqual(['cerrado', 'badge warn']);
       await ben.close();
     },
   );
