@@ -191,24 +191,25 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
   });
 
   it.each([
-    ['en', 'dark', 390],
-    ['pt-BR', 'light', 390],
-    ['es-AR', 'dark', 360],
+    ['en', 'dark', 390, 0],
+    ['pt-BR', 'light', 390, 1],
+    ['es-AR', 'dark', 360, 2],
   ] as const)(
     'is accessible and fits a phone, %s, %s, %i wide: only what scrolls by itself is wider, whatever is opened on it',
-    async (locale, colorScheme, width) => {
+    async (locale, colorScheme, width, third) => {
       const { page, go, close, seriousFindings } = await openConsole(bench as Bench, BEN, {
         locale,
         colorScheme,
         viewport: { width, height: 844 },
       });
-      for (const place of placesNow()) {
+      for (const [nth, place] of placesNow().entries()) {
         await go(place);
         await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
         expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, width]);
         // The rows of a list are cards: none is cut off at the edge of its frame.
         expect([place, await page.evaluate(CUT_OFF)]).toEqual([place, []]);
-        expect([place, await seriousFindings()]).toEqual([place, []]);
+        // Each page once: what axe looks for hangs on no language.
+        if (nth % 3 === third) expect([place, await seriousFindings()]).toEqual([place, []]);
       }
       await close();
     },
