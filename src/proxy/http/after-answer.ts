@@ -12,7 +12,7 @@ import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
 import { outcomeOf } from '../safety.ts';
 import type { Telemetry } from '../telemetry/port.ts';
-import type { Metrics } from '../telemetry/telemetry.ts';
+import { type Metrics, NONE } from '../telemetry/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
 import { bodyOf, type Ongoing, policyOf } from './exchange.ts';
@@ -29,7 +29,7 @@ export function createAfter(
     const closed_at = call.closed_at ?? ports.clock.now();
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
     const proxied = noteCarried(call, closed_tick_ms);
-    if (metrics !== null) measure(metrics, call, request.method ?? '', response, closed_tick_ms, proxied);
+    if (metrics !== null) measure(metrics, call, request, response, closed_tick_ms, proxied);
     const told = call.carried_at === null ? toldBy(response) : await followCarried(ports, call, response, closed_at);
     if (call.proven_id === null) call.proven_id = await proved(ports, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
@@ -47,11 +47,17 @@ export function createAfter(
   };
 }
 
+/**
+ * A till that disconnects sooner has left by itself: healthy upstreams are faster, and no till gives up so soon. One
+ * that waited longer was not answered in time, which is a fault: an upstream that hangs shows in no other way.
+ */
+const PATIENCE_MS = 2_500;
+
 /** One observation of each call, before anything that could fail or wait; no byte of a body is read for it. */
 function measure(
   metrics: Pick<Metrics, 'observe' | 'upstream'>,
   call: Ongoing,
-  method: string,
+  { method = '', complete }: IncomingMessage,
   response: ServerResponse,
   closed_tick_ms: number,
   proxied: UpstreamNote | null,
@@ -59,11 +65,16 @@ function measure(
   const { operation, lane, draft } = call;
   const status = toldOf(response)?.status ?? call.watched?.status ?? TILL_LEFT;
   const duration_ms = closed_tick_ms - draft.started_tick_ms;
-  const outcome = outcomeOfCall(call, status);
+  const is_unanswered = toldOf(response) === null && call.watched?.whole !== true;
+  // An answer of legacy that breaks off destroys the response with its error.
+  const is_cut_short = !response.errored && duration_ms < PATIENCE_MS;
+  const has_left = is_unanswered && (!complete || is_cut_short);
+  const outcome = has_left ? 'left' : outcomeOfCall(call, status);
   metrics.observe({ method, operation: operation?.name ?? null, lane, outcome, status, duration_ms });
   if (proxied === null) return;
-  const kind = proxied.status === null ? 'broken' : 'answered';
-  metrics.upstream('legacy', { name: proxied.name, method }, kind, proxied.status, proxied.duration_ms);
+  const kind = proxied.status !== null ? 'answered' : has_left ? 'left' : 'broken';
+  const name = operation === null ? NONE : proxied.name;
+  metrics.upstream('legacy', { name, method }, kind, proxied.status, proxied.duration_ms);
 }
 
 /** Stores what legacy's answer shows about sales. @returns that answer. */

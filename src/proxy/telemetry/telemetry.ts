@@ -121,8 +121,10 @@ type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
 /** A finished call of the public door, of either lane. */
-export interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'outcome' | 'status' | 'duration_ms'> {
+export interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'status' | 'duration_ms'> {
   method: string;
+  /** `left`: the till disconnected at once; nobody's fault. */
+  outcome: Exchange['outcome'] | 'left';
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -164,11 +166,11 @@ export function createMetrics() {
       const labels = { method: methodOf(method), operation: operation ?? NONE, lane, outcome };
       calls.observe({ ...labels, status: statusOf(status === TILL_LEFT ? null : status) }, duration_ms / 1000);
     },
-    /** Counts an upstream call. @param status null unless answered. */
+    /** Counts an upstream call. @param outcome `left`: its till disconnected. @param status null unless answered. */
     upstream(
       service: 'orders' | 'legacy',
       { name, method }: { name: string; method: string },
-      outcome: UpstreamOutcome['kind'],
+      outcome: UpstreamOutcome['kind'] | 'left',
       status: number | null,
       duration_ms: number,
     ): void {

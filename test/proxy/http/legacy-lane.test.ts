@@ -5,7 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 import { idOf, legacyErrorOf } from './till.ts';
@@ -169,6 +169,13 @@ describe('streaming', () => {
 });
 
 describe('the metrics of the legacy lane', () => {
+  const lines = async (): Promise<string[]> =>
+    (await puente.ops('/metrics')).text
+      .split('\n')
+      .filter((line) => /^puente_(http|upstream)_request_duration_seconds_count/.test(line))
+      .map((line) => line.replaceAll(/^puente_|_request_duration_seconds_count|"/g, ''))
+      .sort();
+
   it('count each call once, when it ends, by operation, outcome and status, and what legacy itself did', async () => {
     const gate = Promise.withResolvers<void>();
     const server = await startUnruly(async ({ path }, response) => {
@@ -183,12 +190,6 @@ describe('the metrics of the legacy lane', () => {
     });
     puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
     opened.push(server, puente);
-    const lines = async (): Promise<string[]> =>
-      (await puente.ops('/metrics')).text
-        .split('\n')
-        .filter((line) => /^puente_(http|upstream)_request_duration_seconds_count/.test(line))
-        .map((line) => line.replaceAll(/^puente_|_request_duration_seconds_count|"/g, ''))
-        .sort();
     const slow = await request(`${puente.app.public_url}/v1/slow`);
     const pieces = slow.body[Symbol.asyncIterator]();
     expect([String((await pieces.next()).value), await lines()], 'not before it ends').toEqual(['half', []]);
@@ -200,14 +201,63 @@ describe('the metrics of the legacy lane', () => {
       `http{method=GET,operation=${operation},lane=legacy,outcome=${outcome},status=${status}} 1`;
     const did = (outcome: string, status: string, times = 1) =>
       `upstream{method=GET,service=legacy,call=legacy,outcome=${outcome},status=${status}} ${times}`;
+    const unnamed = (outcome: string, status: string, times = 1) =>
+      did(outcome, status, times).replace('call=legacy', 'call=none');
     const expected = [
       ...[told('ok', '200'), told('auth', '401'), told('business', '404'), told('fault', '503')],
       ...[told('ok', '200', 'none'), told('fault', '200', 'none'), told('fault', '502', 'none')],
-      ...[did('answered', '200', 2), did('answered', '401'), did('answered', '404'), did('answered', '503')],
-      did('broken', 'none', 2),
+      ...[did('answered', '200'), did('answered', '401'), did('answered', '404'), did('answered', '503')],
+      ...[unnamed('answered', '200'), unnamed('broken', 'none', 2)],
     ];
     await eventually(lines, (found) => found.length === expected.length);
     expect(await lines()).toEqual(expected.sort());
+  });
+
+  it('do not blame legacy for tills that disconnect, unless they have waited for long', async () => {
+    let arrived = Promise.withResolvers<void>();
+    const server = await startUnruly(({ path }, response) => {
+      if (path === '/v1/half') response.writeHead(200, { 'content-length': '8' }).write('half');
+      arrived.resolve();
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const { hostname, port } = new URL(puente.app.public_url);
+    const leave = async (
+      path: string,
+      how: 'end' | 'resetAndDestroy',
+      until = () => arrived.promise,
+    ): Promise<void> => {
+      arrived = Promise.withResolvers();
+      const till = connect(Number(port), hostname);
+      const first = once(till, 'data');
+      till.write(`GET ${path} HTTP/1.1\r\nHost: puente\r\n\r\n`);
+      await (path === '/v1/half' ? first : until());
+      till[how]();
+    };
+    const told = (operation: string, outcome: string, times: number, status = 'none') =>
+      `http{method=GET,operation=${operation},lane=legacy,outcome=${outcome},status=${status}} ${times}`;
+    const did = (call_name: string, outcome: string, times: number) =>
+      `upstream{method=GET,service=legacy,call=${call_name},outcome=${outcome},status=none} ${times}`;
+    for (const how of ['end', 'resetAndDestroy'] as const)
+      for (const path of ['/v1/anything', '/v1/half', `${POINT}/payment-intents/1`]) await leave(path, how);
+    const left = [
+      ...[told('point.get_intent', 'left', 2), told('none', 'left', 2), told('none', 'left', 2, '200')],
+      ...[did('legacy', 'left', 2), did('none', 'left', 4)],
+    ];
+    const is_all = (found: string[]): boolean => found.length === 5 && left.every((one) => found.includes(one));
+    await eventually(lines, is_all);
+    const now = performance.now.bind(performance);
+    const waited = vi.spyOn(performance, 'now');
+    try {
+      await leave(`${POINT}/payment-intents/1`, 'end', async () => {
+        await arrived.promise;
+        waited.mockImplementation(() => now() + 5_000);
+      });
+      const blamed = [told('point.get_intent', 'fault', 1), did('legacy', 'broken', 1)];
+      expect(await eventually(lines, (found) => found.length > left.length + 1)).toEqual([...left, ...blamed].sort());
+    } finally {
+      waited.mockRestore();
+    }
   });
 });
 
