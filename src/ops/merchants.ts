@@ -118,9 +118,9 @@ export async function changeMerchant(
   const { notice_url, notice_secret, credential, dialect } = change;
   if (notice_url) checkUrl(notice_url.reveal());
   const before = await merchantToChange(ports, id, { new: made });
-  if (credential) await tryCredential(ports, id, credential);
+  const site = (credential ? await tryCredential(ports, id, credential) : null) ?? before.site;
   const { after, detail } = changedBy(ports, before, change);
-  const saved = await ports.store.merchants.saveMerchant(after, revision, {
+  const saved = await ports.store.merchants.saveMerchant({ ...after, site }, revision, {
     at: ports.clock.now(),
     who,
     action: 'merchant settings',
@@ -160,10 +160,10 @@ export function changedBy(
 }
 
 /**
- * One `GET /users/me` with it.
+ * One `GET /users/me` with it. @returns the merchant's site, which stage legacy learns in no other way.
  * @throws PuenteError refused when upstream refuses it or it is another merchant's, unreachable without an answer.
  */
-export async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<void> {
+export async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<string | null> {
   const { timeout_ms } = ports.settings.reads;
   const read = { name: 'users_me', method: 'GET', path: '/users/me', token, for_payment: false, timeout_ms } as const;
   const outcome = await ports.upstreams.orders.send(read);
@@ -172,8 +172,9 @@ export async function tryCredential(ports: Ports, merchant: string, token: Secre
     throw new PuenteError('refused', say('refusal.credential', { merchant, status }));
   const user = outcome.kind === 'answered' && status === 200 ? userMe.safeParse(outcome.body) : null;
   if (!user?.success) throw new PuenteError('unreachable', say('refusal.credential_untried', { merchant }));
-  const { id: owner } = user.data;
+  const { id: owner, site_id = null } = user.data;
   if (owner !== merchant) throw new PuenteError('refused', say('refusal.credential_of', { merchant, owner }));
+  return site_id;
 }
 
 // Names and tags of many merchants at once, as a file has them.

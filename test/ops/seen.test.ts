@@ -95,7 +95,7 @@ it('tries a credential when it is set', async () => {
   const invented = `APP_USR-4004001-112026-0000000000000000000000000000ffff-${ARGENTINA}`;
   expect(messageOf(await set(invented))).toContain(`Upstream refuses this credential of ${ARGENTINA} (401)`);
   expect(messageOf(await set(tokenOf(BRAZIL)))).toContain(`is of merchant ${BRAZIL}, not of ${ARGENTINA}`);
-  expect((await set(tokenOf(ARGENTINA))).body).toMatchObject({ credential: 'set' });
+  expect((await set(tokenOf(ARGENTINA))).body).toMatchObject({ credential: 'set', site: 'MLA' });
 });
 
 it.each([

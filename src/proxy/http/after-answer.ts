@@ -117,7 +117,7 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
   }
 }
 
-/** True when the body of a proxied answer is used; only then is it decompressed and parsed. */
+/** True when the body of a proxied answer is used in any case; only then is it decompressed and parsed here. */
 function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   const { watched } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
@@ -136,7 +136,8 @@ async function endSale(ports: Ports, call: Ongoing, told: Told, closed_at: numbe
 async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Promise<void> {
   const { operation, token, watched, merchant_id, path } = call;
   if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
-  await noteCarriedEnd(ports, { operation, token, merchant_id, path }, { status, body }, call.at);
+  const answer = { status, body: async () => body ?? (await bodyOf(watched)) };
+  await noteCarriedEnd(ports, { operation, token, merchant_id, path }, answer, call.at);
 }
 
 /** Null for a call that was not proxied. */

@@ -215,24 +215,25 @@ function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
 // The end of legacy sales, as proxied calls show it: a cancel that worked, a read of a terminal state.
 
 /**
- * Ends a sale that a proxied call shows as terminal, so that its unit may move without another request. Ends only an
- * OPEN sale: one without an answer may still take effect. Never throws for the store, because the next create of the
- * unit reads from legacy anyway.
- * @param received_at epoch ms of arrival: a sale that was not open by then may be another one, or arrive later.
+ * Ends a sale that a proxied call shows as terminal, so that its unit may move without another request, and sums have
+ * its outcome. Ends only an OPEN sale: one without an answer may still take effect. Never throws for the store, because
+ * the next create of the unit reads from legacy anyway.
+ * @param answer its body is read only where it may show the end of an OPEN sale. @param received_at epoch ms of arrival:
+ * a sale that was not open by then may be another one, or arrive later.
  */
 export async function noteCarriedEnd(
   ports: Ports,
   call: CarriedCall,
-  answer: CarriedAnswer,
+  answer: { status: number; body(): Promise<unknown> } | null,
   received_at: number,
 ): Promise<void> {
   if (answer === null || answer.status < 200 || answer.status > 299) return;
-  const is_cancel = call.operation.method === 'DELETE';
-  const shown = is_cancel ? null : finalStateIn(answer.body);
-  if (!is_cancel && shown === null) return;
   try {
     const sale = await saleOf(ports, call);
     if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
+    const is_cancel = call.operation.method === 'DELETE';
+    const shown = is_cancel ? null : finalStateIn(await answer.body());
+    if (!is_cancel && shown === null) return;
     // Point cancels an open intent only; QR answers a cancel alike when the sale was paid before (`docs/field-notes.md` Point §1.5).
     const canceled = sale.family === 'point' ? { end_state: 'CANCELED' } : {};
     const end = shown === null ? canceled : { end_state: shown };

@@ -1,6 +1,6 @@
 /** Sales created on legacy, as tills see them: which of them hold a unit after a move, and for how long. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench } from '../../kit.ts';
+import { type Answer, ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
 
 const TILL = 'SUC001POS001';
 const NUMBER = '1000001';
@@ -29,13 +29,17 @@ afterEach(() => bench.close());
 
 /** Retries while the last call's effects on the merchant's row are written. */
 async function moveToOrders(): Promise<void> {
+  await moveTo('orders');
+}
+
+async function moveTo(stage: string): Promise<void> {
   const path = `/api/merchants/${ARGENTINA}`;
   const move = async (): Promise<number> => {
     const { revision = 0 } = (await bench.ops(path)).body as { revision?: number }; // the API's own form
     return (
       await bench.ops(`${path}/stage`, {
         method: 'PUT',
-        body: { stage: 'orders', reason: 'a test', revision, new: true },
+        body: { stage, reason: 'a test', revision, new: true },
       })
     ).status;
   };
@@ -125,6 +129,24 @@ describe('what an invented token sends', () => {
     expect((await bench.till(path, { body })).status).toBe(status);
     expect(await ordersAsked()).toBe(1);
   });
+});
+
+it.each(['legacy', 'shadow'])('on stage %s, a read that shows how a sale ended is in the sums', async (stage) => {
+  const { status } = await bench.notify(ARGENTINA, { credential: tokenOf(ARGENTINA) }); // names the currency
+  expect(status).toBe(200);
+  if (stage !== 'legacy') await moveTo(stage);
+  const { id } = (await bench.till(INTENTS, { body: { amount: 1500 } })).body as { id: string }; // a 201 has one
+  await settled('open');
+  const read = (): Promise<Answer> => bench.till(`${POINT}/payment-intents/${id}`);
+  await read();
+  const line = { what: 'sale', lane: 'legacy', family: 'point', currency: 'ARS', count: 1, amount: '15.00' };
+  const sums = async (): Promise<unknown> =>
+    ((await bench.ops(`/api/report?format=json&merchant=${ARGENTINA}`)).body as { sums: unknown }).sums; // the API's form
+  expect(await sums()).toMatchObject([{ ...line, outcome: 'open' }]);
+  await bench.control('/clock', { body: { advance_ms: HOUR_MS } });
+  expect((await read()).body).toMatchObject({ state: 'ABANDONED' });
+  await settled('ended');
+  expect(await sums()).toMatchObject([{ ...line, outcome: 'expired' }]);
 });
 
 it('a slash at the end of a sale changes nothing', async () => {

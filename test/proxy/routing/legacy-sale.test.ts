@@ -450,8 +450,9 @@ describe('is it over?', () => {
 });
 
 describe('a carried call that shows an end', () => {
+  const read = (answer: CarriedAnswer) => answer && { status: answer.status, body: async () => answer.body };
   const end = (name: string, path: Record<string, string>, answer: CarriedAnswer, at = clock.now) =>
-    noteCarriedEnd(ports, carried(name, { path }), answer, at);
+    noteCarriedEnd(ports, carried(name, { path }), read(answer), at);
   const till = { external_pos_id: 'TILL1' };
   const byId = { intent_id: INTENT.toUpperCase() };
 
@@ -491,7 +492,7 @@ describe('a carried call that shows an end', () => {
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
     await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
     const foreign = carried('point.get_intent', { path: byId, merchant_id: '1' });
-    await noteCarriedEnd(ports, foreign, { status: 200, body: { state: 'FINISHED' } }, clock.now);
+    await noteCarriedEnd(ports, foreign, read({ status: 200, body: { state: 'FINISHED' } }), clock.now);
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });
     expect(await held(POINT_SLOT)).toBeNull();

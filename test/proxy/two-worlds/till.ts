@@ -50,7 +50,8 @@ export async function callOf(
     const carried = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
     if (operation.upstream !== 'create') {
       const answer = await legacy.carry(operation, path, body);
-      await noteCarriedEnd(ports, carried, answer, received_at);
+      const shown = answer && { status: answer.status, body: async () => answer.body };
+      await noteCarriedEnd(ports, carried, shown, received_at);
       return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
     }
     const begun = await beginCarried(ports, carried);
