@@ -10,7 +10,7 @@ import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records
 import { reason } from './api/person.ts';
 import { DAY_MS, defined, HOUR_MS, instant, iso, listLimit, merchantId, rounded, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { merchantNames, refuseUnseen } from './seen.ts';
+import { named, refuseUnseen } from './seen.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -71,17 +71,13 @@ export type NoticeView = ReturnType<typeof viewOf>;
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
-  const { merchant, state, limit, ...named } = query;
-  const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
-  const names = await merchantNames(ports);
-  return (await ports.store.notices.notices(filter, limit)).map((one) =>
-    viewOf(one, names.get(one.merchant_id) ?? null),
-  );
+  const { merchant, state, limit, ...asked } = query;
+  const filter = defined({ ...asked, merchant_id: merchant, states: state && [state] });
+  const found = await named(ports, await ports.store.notices.notices(filter, limit));
+  return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
 
-/** Notices summed in one read: so few that no till waits for it. */
-const SLICE_MS = HOUR_MS;
-/** Only a period of more than two years has longer slices. */
+/** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
 const MOST_SLICES = 20_000;
 /** No Puente ran before this date. */
 const FIRST_INSTANT = Date.UTC(2026, 0, 1);
@@ -106,18 +102,15 @@ export interface ReceiverLine {
 
 /** Attempts at the notices made in [since, until) (epoch ms) by receiver, the worst first. */
 export async function receiverLines(
-  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  ports: Pick<Ports, 'store' | 'clock'>,
   { merchant, since, until }: { merchant?: string; since: number; until: number },
   signal: AbortSignal | null = null,
 ): Promise<ReceiverLine[]> {
   const receivers = new Map<string, ReceiverSums>();
-  const [first, last] = [Math.max(since, FIRST_INSTANT), Math.min(until, clock.now() + HOUR_MS)];
-  const slice_ms = Math.max(SLICE_MS, Math.ceil((last - first) / MOST_SLICES));
-  for (let from = first; from < last; from += slice_ms) {
+  for (const [from, to] of slicesOf(ports, { since, until })) {
     signal?.throwIfAborted();
-    const slice = { since: from, until: Math.min(from + slice_ms, last) };
-    for (const sum of await store.notices.sumAttempts(defined({ ...slice, merchant_id: merchant })))
-      add(receivers, sum);
+    const slice = { since: from, until: to, merchant_id: merchant };
+    for (const sum of await ports.store.notices.sumAttempts(defined(slice))) add(receivers, sum);
     await new Promise((resolve) => setImmediate(resolve));
   }
   const lines = [...receivers.values()].map(({ theirs: refused, ours: held, delivered, ...one }) => {
@@ -127,6 +120,22 @@ export async function receiverLines(
   });
   const rank = (rate: number | null): number => rate ?? Number.POSITIVE_INFINITY;
   return lines.toSorted((one, other) => rank(one.success_rate) - rank(other.success_rate));
+}
+
+/** [from, to) one after the other, epoch ms; none has both fresh and older notices, or parts of two UTC days. */
+export function* slicesOf(
+  { clock }: Pick<Ports, 'clock'>,
+  period: { since: number; until: number },
+  fresh_since = Number.POSITIVE_INFINITY,
+): Generator<[number, number]> {
+  const [since, until] = [Math.max(period.since, FIRST_INSTANT), Math.min(period.until, clock.now() + HOUR_MS)];
+  const size = Math.max(HOUR_MS, Math.ceil((until - since) / MOST_SLICES));
+  for (let from = since; from < until; ) {
+    const next = Math.min(until, from + size, (Math.floor(from / DAY_MS) + 1) * DAY_MS);
+    const to = from < fresh_since && fresh_since < next ? fresh_since : next;
+    yield [from, to];
+    from = to;
+  }
 }
 
 type ReceiverSums = Pick<ReceiverLine, 'merchant' | 'url' | 'late' | 'last_delivered_at' | 'last_refused_at'> &
@@ -160,9 +169,12 @@ export async function viewReceivers(ports: Ports, query: z.infer<typeof receiver
   const { until = ports.clock.now() + 1, merchant } = query;
   const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
   const receivers = await receiverLines(ports, defined({ since, until, merchant }));
-  const names = await merchantNames(ports);
-  const named = receivers.map((one) => ({ ...shown(one), merchant_name: names.get(one.merchant) ?? null }));
-  return { since: iso(since), until: iso(until), receivers: named };
+  const lines = await named(
+    ports,
+    receivers.map(({ merchant, ...one }) => ({ merchant_id: merchant, ...shown(one) })),
+  );
+  const shown_lines = lines.map(({ merchant_id, ...one }) => ({ merchant: merchant_id, ...one }));
+  return { since: iso(since), until: iso(until), receivers: shown_lines };
 }
 
 /**

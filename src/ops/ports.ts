@@ -57,6 +57,7 @@ export interface Ports extends ProxyPorts {
 
 /** The whole store; both engines implement it. Each method is one transaction. */
 export interface Store extends proxy.Store {
+  merchants: MerchantStore;
   history: HistoryStore;
   refunds: RefundStore;
   events: EventStore;
@@ -70,6 +71,11 @@ export interface Store extends proxy.Store {
   upkeep: UpkeepStore;
 }
 
+interface MerchantStore extends proxy.MerchantStore {
+  /** Of those among these merchants that have one, by id. */
+  merchantNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
 /** A page of a merchant's rows created in [since, until) (epoch ms), ascending by creation and id; `after`: a cursor. */
 export interface CreatedPage {
   merchant_id: string;
@@ -80,8 +86,6 @@ export interface CreatedPage {
 }
 
 export interface HistoryStore extends proxy.HistoryStore {
-  /** Links of all merchants with this client reference, newest first. */
-  linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
   /** Open work by merchant; merchants without any are left out. */
   openCounts(now: number): Promise<OpenCount[]>;
   /** Newest first, before a place of the list; null: from the newest. */
@@ -133,9 +137,7 @@ export interface NoticeStore extends proxy.NoticeStore {
 
 export interface LegacySaleStore extends proxy.LegacySaleStore {
   legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
-  /** Of all merchants, also of tokens that were not accepted; newest first. */
-  legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
-  /** As `listLinks`, without refunds, and without sales of tokens that are not proven to be the merchant's. */
+  /** As `listLinks`, without refunds. */
   listLegacySales(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<LegacySale>>;
 }
 
@@ -144,8 +146,10 @@ export interface SaleFilter {
   merchant_id?: string;
   unit?: string;
   family?: Link['family'];
-  /** Ids of links (`legacy_id`) or of sales on legacy (`id`). */
-  ids?: readonly string[];
+  /** Exactly this reference of the till's. */
+  reference?: string;
+  /** Also sales on legacy of tokens that are not proven to be the merchant's. */
+  with_unproven?: boolean;
   state?: SaleState;
   /** Epoch ms of creation, [since, until). */
   since?: number;
@@ -314,5 +318,5 @@ export interface UpkeepStore extends proxy.UpkeepStore {
 /** What views of evidence read: of a store, or of a file of calls. */
 export interface EvidenceReader {
   evidence: Pick<EvidenceStore, 'traffic' | 'units' | 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts'>;
-  exchanges: Pick<ExchangeStore, 'exchanges'>;
+  exchanges: Pick<ExchangeStore, 'exchanges' | 'calls'>;
 }

@@ -57,6 +57,11 @@ export function stateOfLegacySale(
   return stateOfEnd.get(end_state ?? '') ?? 'not_known';
 }
 
+/** Of sales in a list. Ids begin with the time of creation, and decide between sales of one millisecond. */
+export function comparePlaces(one: { at: number; id: string }, other: typeof one): number {
+  return one.at - other.at || (one.id < other.id ? -1 : Number(one.id > other.id));
+}
+
 function named(words: Readonly<Record<keyof typeof statusesOf, readonly string[]>>): Map<string, SaleState> {
   const states = ['paid', 'canceled', 'declined', 'expired'] as const;
   return new Map(states.flatMap((state) => words[state].map((word) => [word, state])));

@@ -46,10 +46,18 @@ export async function merchantOf({ store }: Ports, id: string): Promise<Merchant
   return (await store.merchants.merchant(id)) ?? newMerchant(id);
 }
 
-/** Names of merchants by id; one without a name is missing. */
-export async function merchantNames({ store }: Pick<Ports, 'store'>): Promise<ReadonlyMap<string, string>> {
-  const merchants = await store.merchants.merchants();
-  return new Map(merchants.flatMap(({ id, settings: { name } }) => (name === null ? [] : [[id, name] as const])));
+/** The field of a list that names merchants. */
+export const merchant_name = z.string().nullable().describe('the name of the merchant');
+
+export type Named<Row> = Row & { merchant_name: string | null };
+
+/** The lines of a list with the names of their merchants. */
+export async function named<Row extends { merchant_id: string }>(
+  { store }: Pick<Ports, 'store'>,
+  lines: readonly Row[],
+): Promise<Named<Row>[]> {
+  const names = await store.merchants.merchantNames(lines.map(({ merchant_id }) => merchant_id));
+  return lines.map((line) => ({ ...line, merchant_name: names.get(line.merchant_id) ?? null }));
 }
 
 /** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
@@ -182,10 +190,11 @@ function nearSentence(near: readonly string[]): Spoken[] {
   return near.length === 0 ? [] : [say('refusal.near', { near })];
 }
 
-type Named = Pick<Merchant, 'id'> & { settings: Pick<Merchant['settings'], 'name'> };
-
 /** Merchants with a near id, and those whose name contains what was typed, or is two slips away; with their names. */
-export function nearMerchants(wanted: string, known: readonly Named[]): string[] {
+export function nearMerchants(
+  wanted: string,
+  known: readonly (Pick<Merchant, 'id'> & { settings: Pick<Merchant['settings'], 'name'> })[],
+): string[] {
   const ids = nearTo(
     wanted,
     known.map(({ id }) => id),

@@ -71,6 +71,7 @@ export const auditActions = [
   'mismatch amount',
   'mismatch contradiction',
   'mismatch state',
+  'mismatch approvals',
   'sale acknowledged',
   'terminal held',
   'incident closed',

@@ -30,7 +30,7 @@ export function exchangeMethods(reader: Reader) {
     exchanges: pageReader(reader, '*', exchangeOf),
     calls: pageReader<CallSeen, CallSeen>(
       reader,
-      'sequence, at, merchant_id, operation, lane, outcome, duration_ms',
+      'sequence, at, merchant_id, operation, legacy_id, lane, outcome, duration_ms',
       (row) => row,
     ),
   } satisfies Partial<StoreMethods>;

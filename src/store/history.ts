@@ -1,21 +1,11 @@
-/** Reads for operators: past links, sales of all merchants by a reference, open work, and the audit. */
-
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+/** Reads for operators: past links, open work, and the audit. */
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditLine } from '../proxy/audit.ts';
-import type { LegacySale } from '../proxy/records/routing.ts';
-import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './conditions.ts';
-import {
-  type Condition,
-  type FirstOfEach,
-  filteredReads,
-  type Reader,
-  type StoreMethods,
-  type Writer,
-} from './engine.ts';
+import { FINAL, HOLDING, LIVE } from './conditions.ts';
+import { type Condition, filteredReads, type Reader, type StoreMethods, type Writer } from './engine.ts';
 import { BY_ID, linkReads } from './links.ts';
-import { asItIs, type PageValues, pageOf, parsing, readsOf } from './rows.ts';
+import { type PageValues, pageOf, parsing, readsOf } from './rows.ts';
 
 export function historyMethods(reader: Reader) {
   const { link, links } = linkReads(reader);
@@ -56,63 +46,6 @@ const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)'
 
 export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
   ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
-
-// Sales of all merchants by a reference alone: one index lookup for each merchant, and no index of their own.
-
-/** Merchants read in one event-loop tick: a few ms, so that no call waits longer for it. */
-const SELLERS_AT_ONCE = 200;
-
-export function anyMerchantMethods(reader: Reader, firstOfEach: FirstOfEach) {
-  const byReference = 'merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))';
-  const link = linkReads(reader).link<[string]>(BY_ID);
-  const sale = readsOf(reader).one<[number], LegacySale, LegacySale>(
-    `SELECT ${SALE} FROM legacy_sales WHERE sequence = ?`,
-    asItIs,
-    'lookup',
-  );
-  const linksOf = newestOf<string>(reader, firstOfEach, {
-    sellers: merchantsIn('links'),
-    places: `SELECT legacy_id AS place, created_at AS at FROM links WHERE ${byReference}`,
-    newest_first: 'created_at DESC, legacy_id DESC',
-  });
-  const salesOf = newestOf<number>(reader, firstOfEach, {
-    sellers: merchantsIn('legacy_sales INDEXED BY legacy_sales_by_reference', 'client_reference IS NOT NULL'),
-    // Rows are inserted in the order in which sales begin.
-    places: `SELECT sequence AS place, sequence AS at FROM legacy_sales WHERE ${byReference}`,
-    newest_first: 'sequence DESC',
-  });
-  return {
-    linksByAnyReference: async (reference, limit) => found(await linksOf(reference, limit), link),
-    legacySalesByAnyReference: async (reference, limit) => found(await salesOf(reference, limit), sale),
-  } satisfies Partial<StoreMethods>;
-}
-
-/** Without rows that were deleted meanwhile. */
-async function found<Place, Row>(places: Place[], read: (place: Place) => Promise<Row | null>): Promise<Row[]> {
-  return (await Promise.all(places.map((place) => read(place)))).filter((row) => row !== null);
-}
-
-function newestOf<Place>(
-  reader: Reader,
-  firstOfEach: FirstOfEach,
-  { sellers, places, newest_first }: { sellers: string; places: string; newest_first: string },
-) {
-  const next = reader.prepare<[string, number], { id: string }>(`${sellers} LIMIT (SELECT ?)`);
-  const newest = firstOfEach<{ place: Place; at: number }>(null, places, newest_first);
-  return async (reference: string, limit: number): Promise<Place[]> => {
-    const rows: { place: Place; at: number }[] = [];
-    for (let last: string | undefined = ''; last !== undefined; ) {
-      const ids: string[] = (await next.all(last, SELLERS_AT_ONCE)).map(({ id }) => id);
-      if (ids.length > 0) rows.push(...(await newest(ids, reference, limit)));
-      last = ids.at(-1);
-      await yieldToEventLoop();
-    }
-    return rows
-      .toSorted((first, second) => second.at - first.at)
-      .slice(0, limit)
-      .map(({ place }) => place);
-  };
-}
 
 /** Each part reads an index of open rows, which are few. */
 export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,

@@ -5,7 +5,7 @@ import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
-import { exactBytes, type MerchantRow, merchantLock, merchantOf, readsOf, tokenOf } from './rows.ts';
+import { exactBytes, type MerchantRow, merchantLock, merchantOf, readsOf, settingsOf, tokenOf } from './rows.ts';
 import type { WriteName } from './writes.ts';
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
@@ -15,6 +15,9 @@ const UNSET = JSON.stringify(merchantSettings.parse({}));
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);
   const byId: StoreMethods['merchant'] = one('SELECT * FROM merchants WHERE id = ?', merchantOf, 'lookup');
+  const labels = reader.prepare<[string], Pick<MerchantRow, 'id' | 'settings'>>(
+    'SELECT id, settings FROM merchants WHERE id IN (SELECT value FROM json_each(?))',
+  );
   const change = async (id: string, revision: number, audit: AuditEntry, write: WriteName, values: Value[]) => {
     const steps: Step[] = [{ write, values, changes: 1 }];
     const result = await writer.commit({ steps, audit, locks: { alone: [merchantLock(id)] } });
@@ -24,6 +27,12 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
     ...tokenMethods(reader, writer, now),
     merchant: byId,
     merchants: list('SELECT * FROM merchants ORDER BY id', merchantOf),
+    async merchantNames(ids) {
+      const rows = (await labels.all(JSON.stringify([...new Set(ids)]))).map(({ id, settings }) => {
+        return [id, settingsOf(settings).name] as const;
+      });
+      return new Map(rows.flatMap(([id, name]) => (name === null ? [] : [[id, name]])));
+    },
     async saveMerchant(merchant, expected_revision, audit) {
       const { id, site, settings } = merchant;
       const updated_at = now();

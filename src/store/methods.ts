@@ -5,7 +5,7 @@ import type { Room } from '../proxy/records/upkeep.ts';
 import type { FirstOfEach, HandOut, Reader, Step, Writer } from './engine.ts';
 import { evidenceMethods, recordingMethods } from './evidence.ts';
 import { exchangeMethods } from './exchanges.ts';
-import { anyMerchantMethods, auditMethods, countMethods, historyMethods } from './history.ts';
+import { auditMethods, countMethods, historyMethods } from './history.ts';
 import { incidentMethods } from './incidents.ts';
 import { dueLinkMethods, linkMethods, openingMethods } from './links.ts';
 import { merchantMethods } from './merchants.ts';
@@ -31,7 +31,6 @@ export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firs
     ...merchantMethods(reader, writer, now),
     ...linkMethods(reader, writer, now),
     ...historyMethods(reader),
-    ...anyMerchantMethods(reader, firstOfEach),
     ...dueLinkMethods(handOut),
     ...openingMethods(reader, writer),
     ...refundMethods(reader, writer, now),

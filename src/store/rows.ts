@@ -89,7 +89,7 @@ const KNOWN_SETTINGS = 1_000;
 const known = new Map<string, Readonly<MerchantSettings>>();
 
 /** Settings that a newer version added get their defaults. */
-function settingsOf(text: string): MerchantSettings {
+export function settingsOf(text: string): MerchantSettings {
   const before = known.get(text);
   if (before !== undefined) return before;
   const settings = Object.freeze(merchantSettings.parse(JSON.parse(text)));

@@ -84,14 +84,14 @@ describe('what is written now', () => {
     expect(await again.links.link(link.legacy_id)).toEqual(live);
     expect(await again.links.linkByReference(MERCHANT, CARD)).toEqual(live);
     expect(await again.history.linksByClientReference(MERCHANT, GROUPED, 9)).toEqual([live]);
-    expect(await again.history.linksByAnyReference(GROUPED, 9)).toEqual([live]);
+    expect(await again.history.listLinks({ reference: GROUPED, now: NOON }, null, 9)).toMatchObject({ rows: [live] });
     expect(await again.history.linksOf(MERCHANT, NOON, NOON + 1, 9)).toEqual([live]);
     expect(await again.legacy_sales.legacySalesByReference(MERCHANT, CARD, 9)).toMatchObject([
       { id: sale.id, client_reference: CARD },
     ]);
-    expect(await again.legacy_sales.legacySalesByAnyReference(CARD, 9)).toMatchObject([
-      { id: sale.id, client_reference: CARD },
-    ]);
+    expect(await again.legacy_sales.listLegacySales({ reference: CARD, now: NOON }, null, 9)).toMatchObject({
+      rows: [{ id: sale.id, client_reference: CARD }],
+    });
     expect(await again.events.eventsOf(null, CARD, 9)).toMatchObject([{ reference: CARD }]);
     expect(await again.notices.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
     expect(await again.history.linkHistory(link.legacy_id)).toMatchObject([

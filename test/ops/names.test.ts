@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, eventually, MEXICO, POINT } from '../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { openConsole } from './console/browser.ts';
 import { command } from './moves/command.ts';
@@ -67,6 +67,34 @@ it('is shown beside the id in the lists of sales, notices, receivers and decommi
       list,
       expect.arrayContaining([expect.stringContaining(`${ARGENTINA} (Café Sur)`)]),
     ]);
+  }
+  await close();
+});
+
+it('is shown beside the id in bulk moves, ramps, brown-outs and what they refused', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  await bench.move({ stage: 'legacy', override: true });
+  const minute = (later: number): string => new Date(Date.now() + later * 60_000).toISOString();
+  const window = { merchants: [ARGENTINA], from: minute(-1), until: minute(9), reason: 'drill one' };
+  const { id } = (await bench.as(EVA, 'POST', '/api/brownouts', window)).body as { id: string };
+  await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1600 } });
+  expect((await puente('brownout', 'abort', id, ...why)).code).toBe(0);
+  const start = ['bulk', 'start', '--where', 'stage=legacy', '--stage', 'shadow', ...why, '--json', '--follow'];
+  const bulk = JSON.parse((await puente(...start)).out) as { id: string };
+  const ramp = ['ramp', ARGENTINA, '--steps', '100', '--soak', '1h', '--min-sales', '5', ...why, '--json'];
+  const { id: ramp_id } = JSON.parse((await puente(...ramp)).out) as { id: string };
+  const { page, go, close } = await openConsole(bench, BEN);
+  for (const [place, ...argv] of [
+    ['/brownouts', 'brownout', 'list'],
+    [`/brownouts/${id}`, 'brownout', 'show', id],
+    [`/bulk/${bulk.id}`, 'bulk', 'show', bulk.id],
+    ['/ramps', 'ramps', 'list'],
+    [`/ramps/${ramp_id}`, 'ramps', 'show', ramp_id],
+  ] as const) {
+    expect([argv, (await puente(...argv)).out]).toEqual([argv, expect.stringContaining('Café Sur')]);
+    await go(place);
+    const cells = (await page.locator('tbody').allTextContents()).filter((text) => text.includes(named));
+    expect([place, cells.length]).toEqual([place, 1]);
   }
   await close();
 });

@@ -31,11 +31,13 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
+import { merchant_name, named } from '../seen.ts';
 import { type OpsRoute, opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 const loss = z.object({
   merchant_id: z.string(),
+  merchant_name,
   operation: z.string(),
   field: z.string(),
   table: z.string(),
@@ -72,6 +74,7 @@ export const coverageView = z.object({
 
 const unknown = z.object({
   merchant_id: z.string(),
+  merchant_name,
   what: z.enum(['endpoint', 'field', 'header']),
   name: z.string(),
   count: z.int(),
@@ -81,6 +84,7 @@ const unknown = z.object({
 
 const verdict = z.object({
   merchant_id: z.string(),
+  merchant_name,
   operation: z.string(),
   verdict: z.enum(shadowVerdicts),
   code: z.string().nullable(),
@@ -91,7 +95,7 @@ const verdict = z.object({
   sample: z.string(),
 });
 
-export const differencesView = z.object({ differences: z.array(difference) });
+export const differencesView = z.object({ differences: z.array(difference.extend({ merchant_name })) });
 
 const NDJSON = 'application/x-ndjson';
 
@@ -122,7 +126,7 @@ export const evidenceRoutes: OpsRoute[] = [
     query: lossQuery,
     answer: lossesView,
     command: 'losses',
-    run: async ({ ports }, { query }) => ({ losses: await viewLosses(ports, query) }),
+    run: async ({ ports }, { query }) => ({ losses: await named(ports, await viewLosses(ports, query)) }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/coverage', {
     summary: 'Every field of every operation that the merchant uses: equal, different, or never seen.',
@@ -136,21 +140,21 @@ export const evidenceRoutes: OpsRoute[] = [
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
-    run: async ({ ports }, { query }) => ({ unknowns: await viewUnknowns(ports, query) }),
+    run: async ({ ports }, { query }) => ({ unknowns: await named(ports, await viewUnknowns(ports, query)) }),
   }),
   opsRoute('viewer', 'GET /api/verdicts', {
     summary: 'Verdicts on legacy creates as orders, with the exact codes; refusals first.',
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
-    run: async ({ ports }, { query }) => ({ verdicts: await viewVerdicts(ports, query) }),
+    run: async ({ ports }, { query }) => ({ verdicts: await named(ports, await viewVerdicts(ports, query)) }),
   }),
   opsRoute('viewer', 'GET /api/differences', {
     summary: 'Differences between legacy and orders, grouped by signature; those not judged yet first.',
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
-    run: async ({ ports }, { query }) => ({ differences: await viewDifferences(ports, query) }),
+    run: async ({ ports }, { query }) => ({ differences: await named(ports, await viewDifferences(ports, query)) }),
   }),
   opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
     summary: 'One difference, with the value of each side.',

@@ -13,7 +13,16 @@ import {
   viewBrownouts,
   viewRefused,
 } from '../moves/brownouts.ts';
-import { abortBulk, bulkAsk, bulkQuery, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
+import {
+  abortBulk,
+  bulkAsk,
+  bulkItemQuery,
+  bulkQuery,
+  bulkStates,
+  startBulk,
+  viewBulk,
+  viewBulks,
+} from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
 import { moveStage, previewAsk, previewStage, rollBack, rolledBack, stageChange } from '../moves/move.ts';
 import { drainView, viewDrain } from '../moves/preview.ts';
@@ -39,7 +48,7 @@ import {
 } from '../moves/ramp.ts';
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
-import { reasonOrNew } from '../seen.ts';
+import { merchant_name, named, reasonOrNew } from '../seen.ts';
 import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
@@ -56,7 +65,7 @@ export const proposalView = z.object({
   decided_at: time.nullable(),
 });
 
-export const proposalsView = z.object({ moves: z.array(proposalView) });
+export const proposalsView = z.object({ moves: z.array(proposalView.extend({ merchant_name })) });
 
 const bulkLine = z.looseObject({
   id: z.string(),
@@ -75,12 +84,14 @@ export const bulkMoveView = bulkLine.extend({
   items: z.array(
     z.looseObject({
       merchant_id: z.string(),
+      merchant_name,
       state: z.string(),
       detail: z.string(),
       detail_said: said.nullable(),
       at: time.nullable(),
     }),
   ),
+  next: z.int().nullable().describe('`skip` of the next page of its merchants; null at the end'),
 });
 
 export const rampsView = z.object({ ramps: z.array(rampView) });
@@ -153,7 +164,7 @@ export const moveRoutes: OpsRoute[] = [
     query: proposalQuery,
     answer: proposalsView,
     command: 'moves list',
-    run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
+    run: async ({ ports }, { query }) => ({ moves: await named(ports, await viewProposals(ports, query)) }),
   }),
   opsRoute('viewer', 'GET /api/moves/:id', {
     summary: 'A proposed move, with its present judgement.',
@@ -190,10 +201,11 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { body, person }) => startBulk(ports, body, person),
   }),
   opsRoute('viewer', 'GET /api/bulk/:id', {
-    summary: 'A bulk move, merchant by merchant.',
+    summary: 'A bulk move, merchant by merchant, in pages.',
+    query: bulkItemQuery,
     answer: bulkMoveView,
     command: 'bulk show',
-    run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
+    run: ({ ports }, { path, query }) => viewBulk(ports, path.id ?? '', query),
   }),
   opsRoute('operator', 'POST /api/bulk/:id/abort', {
     summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
@@ -328,9 +340,9 @@ export const moveRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/safety', {
     summary: 'Every safety stop in force.',
-    answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),
+    answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string(), merchant_name })) }),
     command: 'safety show',
-    run: async ({ ports }) => ({ stops: await viewStops(ports) }),
+    run: async ({ ports }) => ({ stops: await named(ports, await viewStops(ports)) }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/safety', {
     summary:

@@ -4,7 +4,7 @@ import type { Language, Words } from '../../locales/words.ts';
 import { tablesOf } from '../../mapping/tables.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { exchangeCsv, exchangesHeader, reportCsv, saleCsv, salesHeader } from '../report/csv.ts';
+import { exchangeCsv, exchangesHeader, listCsv, reportCsv, saleCsv, salesHeader } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
 import {
   figuresQuery,
@@ -17,7 +17,7 @@ import {
 } from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
-import { salePages } from '../report/sales.ts';
+import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
@@ -74,6 +74,12 @@ async function* partsOf(
   const ask = askOf(ports, query);
   if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(ports, ask);
   if (query.format === 'csv' && query.part === 'sales') return yield* saleLines(ports, ask, query, signal);
+  if (query.format === 'csv' && (query.part === 'approvals' || query.part === 'unmatched')) {
+    const { header, lineOf } = listCsv(query.part);
+    yield header;
+    for await (const line of wholeList(ports, ask, query.part, signal)) yield lineOf(line);
+    return;
+  }
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(tablesOf(ports.tables, ask.merchant_id), loss).said;
   if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);

@@ -207,7 +207,15 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 /** A capture does not contain the merchant's settings on this installation. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
   const { revision, operations, isCarried } = tablesOf(tables, merchant_id);
-  const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
+  const unsaid = {
+    stage: null,
+    unknown: null,
+    notice_url: null,
+    unacknowledged: null,
+    credential: null,
+    trips: null,
+    in_doubt: null,
+  };
   const nothing = {
     shed: null,
     fault_share: null,

@@ -133,6 +133,18 @@ const UNDECIDED = { state: 'new', accepted_until: null, note: '', who: null, rev
 
 /** `exchanges` has only the newest of each merchant and of each group: a capture can be larger than memory. */
 function readerOf(sums: Sums): EvidenceReader {
+  const exchanges: EvidenceReader['exchanges']['exchanges'] = async (filter, after, limit) => {
+    const { merchant_id, since = Number.NEGATIVE_INFINITY, lane, outcome } = filter;
+    const { newest, ...groups } = sums;
+    const shown = Object.values(groups).flatMap((one) => one.all().map((group) => group.shown));
+    const all = new Map([...newest.values(), ...shown].map((one) => [one.sequence, one]));
+    return [...all.values()]
+      .filter((one) => one.sequence > after && one.at >= since)
+      .filter((one) => merchant_id === undefined || one.merchant_id === merchant_id)
+      .filter((one) => (lane ?? one.lane) === one.lane && (outcome ?? one.outcome) === one.outcome)
+      .sort((one, other) => one.sequence - other.sequence)
+      .slice(0, limit);
+  };
   return {
     evidence: {
       async traffic({ merchant_id, since_day = Number.NEGATIVE_INFINITY, until_day = Number.POSITIVE_INFINITY }) {
@@ -185,19 +197,7 @@ function readerOf(sums: Sums): EvidenceReader {
         return sorted(rows, order);
       },
     },
-    exchanges: {
-      async exchanges({ merchant_id, since = Number.NEGATIVE_INFINITY, lane, outcome }, after, limit) {
-        const { newest, ...groups } = sums;
-        const shown = Object.values(groups).flatMap((one) => one.all().map((group) => group.shown));
-        const all = new Map([...newest.values(), ...shown].map((one) => [one.sequence, one]));
-        return [...all.values()]
-          .filter((one) => one.sequence > after && one.at >= since)
-          .filter((one) => merchant_id === undefined || one.merchant_id === merchant_id)
-          .filter((one) => (lane ?? one.lane) === one.lane && (outcome ?? one.outcome) === one.outcome)
-          .sort((one, other) => one.sequence - other.sequence)
-          .slice(0, limit);
-      },
-    },
+    exchanges: { exchanges, calls: exchanges },
   };
 }
 

@@ -143,7 +143,7 @@ export function bashScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `# Completion of puente for bash: source <(puente completion bash)
 _puente() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' merchants='' i
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' merchants=() by_name='' i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at/\${COMP_WORDS[i]}" in
@@ -163,10 +163,16 @@ ${nodes.map(wordCase).join('\n')}
   case "$at $before" in
     ${merchantPlaces(nodes)}) [[ "$word" == -* ]] || merchants=yes ;;
   esac
-  mapfile -t COMPREPLY < <(
-    compgen -W "$words" -- "$word"
-    [[ -z "$merchants" ]] || puente completion bash --merchants "$word" 2>/dev/null | cut -f 1
-  )
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  [[ -n "$merchants" ]] || return
+  mapfile -t merchants < <(puente completion bash --merchants "$word" 2>/dev/null)
+  # Of several by name, the common beginning of their ids would replace the name that was typed.
+  for i in "\${merchants[@]}"; do [[ "$i" == "$word"* ]] || by_name=yes; done
+  if [[ -n "$by_name" ]] && ((\${#merchants[@]} > 1)); then
+    COMPREPLY+=("\${merchants[@]/$'\\t'/ }" ' ')
+  else
+    COMPREPLY+=("\${merchants[@]%%$'\\t'*}")
+  fi
 }
 complete -o default -F _puente puente
 `;

@@ -8,14 +8,15 @@ import type { DifferenceView } from '../readiness/differences.ts';
 import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import type { Line } from '../report/report.ts';
-import { exitCodes, facts, listed, oneLine, table, withName } from './output.ts';
+import type { Named } from '../seen.ts';
+import { exitCodes, facts, listed, merchantCell, oneLine, table, withName } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
 const SHORT = 48;
 
 export const evidenceFaces: Faces = {
-  losses: face<LossView[]>({
+  losses: face<Named<LossView>[]>({
     examples: ['puente losses --merchant 700100200 --advice > mail.txt'],
     more: (losses) => void losses.option('--advice', "only the sentences to send to the till's maker"),
     text: (losses, { options }) =>
@@ -33,11 +34,11 @@ carried: the operation was called, but its calls were not checked for the field.
       );
     },
   }),
-  unknowns: face<UnknownView[]>({
+  unknowns: face<Named<UnknownView>[]>({
     notes: 'To set what happens to them: puente merchants set <merchant> --unknown-field carry --reason …',
     examples: ['puente unknowns --merchant 700100200'],
-    text: listed('No unknown endpoint, field or header was seen.', {
-      merchant: 'merchant_id',
+    text: listed<Named<UnknownView>>('No unknown endpoint, field or header was seen.', {
+      merchant: merchantCell,
       what: 'what',
       name: 'name',
       count: 'count',
@@ -45,10 +46,10 @@ carried: the operation was called, but its calls were not checked for the field.
       last: 'last_at',
     }),
   }),
-  verdicts: face<VerdictView[]>({
+  verdicts: face<Named<VerdictView>[]>({
     examples: ['puente verdicts --merchant 700100200'],
-    text: listed('No create was shadowed yet: puente stage <merchant> shadow', {
-      merchant: 'merchant_id',
+    text: listed<Named<VerdictView>>('No create was shadowed yet: puente stage <merchant> shadow', {
+      merchant: merchantCell,
       operation: 'operation',
       verdict: ({ verdict }) => verdict.replace('_', ' '),
       code: 'code',
@@ -57,10 +58,10 @@ carried: the operation was called, but its calls were not checked for the field.
       last: 'last_at',
     }),
   }),
-  'differences list': face<DifferenceView[]>({
+  'differences list': face<Named<DifferenceView>[]>({
     examples: ['puente differences list --merchant 700100200 --state new'],
-    text: listed('No difference matches.', {
-      merchant: 'merchant_id',
+    text: listed<Named<DifferenceView>>('No difference matches.', {
+      merchant: merchantCell,
       signature: 'signature',
       state: 'state',
       operation: 'operation',
@@ -90,9 +91,9 @@ fixed: it should not appear again; if it does, it is new.`,
   }),
 };
 
-function lossesText(losses: readonly LossView[]): string {
-  const text = listed<LossView>('No loss was seen.', {
-    merchant: 'merchant_id',
+function lossesText(losses: readonly Named<LossView>[]): string {
+  const text = listed<Named<LossView>>('No loss was seen.', {
+    merchant: merchantCell,
     weight: 'weight',
     operation: 'operation',
     field: 'field',

@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import type { viewCaptured } from '../capture/format.ts';
 import { bytesText } from '../doctor/finding.ts';
-import type { MismatchView, ReconcileNews } from '../reconcile/reconcile.ts';
+import type { MismatchView, ReconcileNews, Unread } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
 import type { CallView } from '../trace/trace.ts';
 import type { BackupProgress } from '../upkeep/chores.ts';
@@ -183,6 +183,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
 interface Reconciled {
   done: Extract<ReconcileNews, { news: 'done' }>;
   mismatches: (MismatchView & { repaired: boolean })[];
+  unread: Unread[];
 }
 
 export const reconcileFaces: Faces = {
@@ -199,10 +200,12 @@ export const reconcileFaces: Faces = {
     },
     ask(given) {
       const mismatches: Reconciled['mismatches'] = [];
+      const unread: Unread[] = [];
       return newsOf<ReconcileNews, Reconciled>(given, 'reconciliation', (news) => {
-        if (news.news === 'done') return { result: { done: news, mismatches } };
+        if (news.news === 'done') return { result: { done: news, mismatches, unread } };
         if (news.news === 'progress') return `${news.checked} checked, ${news.mismatches} differ`;
-        mismatches.push({ ...news.mismatch, repaired: news.repaired });
+        if (news.news === 'mismatch') mismatches.push({ ...news.mismatch, repaired: news.repaired });
+        else unread.push({ merchant_id: news.merchant_id, legacy_id: news.legacy_id, order_id: news.order_id });
         return `${mismatches.length} differ`;
       });
     },
@@ -215,8 +218,20 @@ export const reconcileFaces: Faces = {
   }),
 };
 
-function reconciledText({ done, mismatches }: Reconciled, { fields: { apply, merchant, since } }: Given): string {
-  const sums = `${done.checked} checked, ${done.mismatches} differ, ${done.repaired} repaired, ${done.unreadable} could not be read.`;
+/** Lines in text output; `--json` has all. */
+const MOST_UNREAD = 20;
+
+function reconciledText(
+  { done, mismatches, unread }: Reconciled,
+  { fields: { apply, merchant, since } }: Given,
+): string {
+  const counts = `${done.checked} checked, ${done.mismatches} differ, ${done.repaired} repaired, ${done.unreadable} could not be read`;
+  const more = unread.length > MOST_UNREAD ? `\n  and ${unread.length - MOST_UNREAD} more; --json names them` : '';
+  const names = unread.slice(0, MOST_UNREAD).map((one) => `\n  ${one.merchant_id} ${one.legacy_id ?? one.order_id}`);
+  const sums =
+    unread.length === 0
+      ? `${counts}.`
+      : `${counts}: no token of the merchant is known, or upstream did not answer:${names.join('')}${more}`;
   const cut = done.left_out ? '\nA merchant has more open links than one run compares: run it again later.' : '';
   if (mismatches.length === 0) return sums + cut;
   const shown = table<Reconciled['mismatches'][number]>(

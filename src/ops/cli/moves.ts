@@ -16,8 +16,20 @@ import type { DrainView, Preview } from '../moves/preview.ts';
 import type { ProposalView } from '../moves/proposals.ts';
 import { FOLLOW } from '../moves/target.ts';
 import type { SafetyView, TripView } from '../safety.ts';
+import type { Named } from '../seen.ts';
 import { stagesText } from './merchants.ts';
-import { type Columns, exitCodes, facts, listed, percent, readInput, startProgress, table } from './output.ts';
+import {
+  type Columns,
+  exitCodes,
+  facts,
+  listed,
+  merchantCell,
+  percent,
+  readInput,
+  startProgress,
+  table,
+  withName,
+} from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
 
 const WATCH_PAUSE_MS = 1000;
@@ -133,11 +145,11 @@ function drainText({ orders, legacy, says }: DrainView): string {
 }
 
 export const moveFaces: Faces = {
-  'moves list': face<ProposalView[]>({
+  'moves list': face<Named<ProposalView>[]>({
     examples: ['puente moves list --state waiting'],
-    text: listed<ProposalView>('No move matches.', {
+    text: listed<Named<ProposalView>>('No move matches.', {
       move: 'id',
-      merchant: 'merchant_id',
+      merchant: merchantCell,
       to: targetText,
       'proposed by': 'proposed_by',
       reason: 'reason',
@@ -235,7 +247,7 @@ Each merchant is judged like a single move; the ones that are refused are listed
     text: bulkText,
     exit: bulkExit,
   }),
-  'bulk list': face<Omit<BulkView, 'items'>[]>({
+  'bulk list': face<Omit<BulkView, 'items' | 'next'>[]>({
     examples: ['puente bulk list --json'],
     text: listed('No bulk move yet; start one with puente bulk start.', {
       'bulk move': 'id',
@@ -298,14 +310,15 @@ function followed(given: Given, { id }: Pick<BulkView, 'id'>): Promise<BulkView>
   return watched(given, 'moving', newsOf, () => callRow('GET /api/bulk/:id', { ...given, path: { id } }));
 }
 
-function bulkText({ id, state, summary, detail, per_day, items }: BulkView): string {
+function bulkText({ id, state, summary, detail, per_day, items, next }: BulkView): string {
   const head = `bulk move ${id}: ${state}, ${summary}, at most ${per_day} a day`;
   const why = detail === summary ? '' : `\n${detail}`;
-  return `${head}${why}\n${table({ merchant: 'merchant_id', state: 'state', at: 'at', what: 'detail' }, items)}`;
+  const rows = table({ merchant: merchantCell, state: 'state', at: 'at', what: 'detail' }, items);
+  return `${head}${why}\n${rows}${next === null ? '' : `\nThere are more: puente bulk show ${id} --skip ${next}`}`;
 }
 
-function bulkExit({ state, items }: BulkView): number {
-  return state === 'stopped' || items.some((one) => one.state === 'refused') ? exitCodes.failed : exitCodes.done;
+function bulkExit({ state, summary_said: { facts } }: BulkView): number {
+  return state === 'stopped' || facts.refused !== 0 ? exitCodes.failed : exitCodes.done;
 }
 
 const brownouts: Columns<BrownoutView> = {
@@ -313,7 +326,7 @@ const brownouts: Columns<BrownoutView> = {
   from: 'from',
   until: 'until',
   state: 'state',
-  merchants: ({ merchants }) => merchants.join(' '),
+  merchants: ({ merchants, names }) => merchants.map((id) => withName(id, names[id] ?? null)).join('\n'),
   reason: 'reason',
 };
 
@@ -337,7 +350,7 @@ It lasts 24 hours at most, and puente brownout abort ends it at once.`,
     examples: [`puente brownout show ${MOVE}`],
     text: ({ refused, ...window }) =>
       `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('Nobody was refused.', {
-        merchant: 'merchant',
+        merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
         unit: ({ unit }) => unit ?? 'none named',
         operation: 'operation',
         calls: 'calls',
@@ -362,7 +375,7 @@ const trips: Columns<Trip> = {
 };
 
 export const safetyFaces: Faces = {
-  'safety show': face<Trip[] | SafetyView>({
+  'safety show': face<Named<Trip>[] | SafetyView>({
     about: 'every safety stop in force; of one merchant also how near it is, and what trips it',
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
@@ -380,7 +393,7 @@ Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|ob
   }),
 };
 
-const allStops = listed<Trip>('No safety stop is in force.', { merchant: 'merchant_id', ...trips });
+const allStops = listed<Named<Trip>>('No safety stop is in force.', { merchant: merchantCell, ...trips });
 
 const past: Columns<SafetyView['history'][number]> = {
   at: 'at',

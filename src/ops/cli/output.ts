@@ -72,6 +72,10 @@ export function withName(id: string, name: string | null): string {
   return name === null ? id : `${id}\n${oneLine(name)}`;
 }
 
+export function merchantCell(line: { merchant_id: string; merchant_name: string | null }): string {
+  return withName(line.merchant_id, line.merchant_name);
+}
+
 /** Quoted for a shell such as bash or zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -4,7 +4,7 @@ import { defined } from '../fields.ts';
 import type { RampPreview, RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { condition, judgementText, MOVE } from './moves.ts';
-import { listed, percent, table } from './output.ts';
+import { listed, merchantCell, percent, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 export const rampFaces: Faces = {
@@ -43,7 +43,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
       by: 'who',
       state: 'state',
       steps: ({ steps }) => steps.join(' '),
-      merchants: ({ merchants }) => merchants.map(({ merchant_id, now }) => `${merchant_id} ${now}`).join('\n'),
+      merchants: ({ merchants }) => merchants.map((one) => `${merchantCell(one)} ${one.now}`).join('\n'),
     }),
   }),
   'ramps show': face<RampView | RampStepView>({
@@ -81,7 +81,7 @@ function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: Ramp
   const next = state === 'proposed' ? approve : why;
   const rows = table(
     {
-      merchant: 'merchant_id',
+      merchant: merchantCell,
       state: 'state',
       step: ({ step }) => `${step} of ${steps.length}`,
       now: 'now',

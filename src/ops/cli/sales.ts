@@ -118,15 +118,11 @@ amount, who acknowledged it, when and why. Another disagreement of the same sale
   }),
 };
 
-function salesText({ sales, next, searched_to, newest_of_reference: newest }: SalesView): string {
-  const cut =
-    newest === null
-      ? ''
-      : `\nOf the sales with this reference only the newest ${newest} of each lane were searched; --merchant narrows them.`;
-  const found = (sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales)) + cut;
+function salesText({ sales, next, searched_to }: SalesView): string {
+  const found = sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales);
   if (next === null) return found;
   const paused = searched_to === null ? '' : ` The search has come to sales of ${searched_to}.`;
-  return `${sales.length === 0 && searched_to !== null ? `No sale matches so far.${cut}` : found}
+  return `${sales.length === 0 && searched_to !== null ? 'No sale matches so far.' : found}
 There are older ones.${paused} Go on with:
   --before ${next}`;
 }
@@ -350,10 +346,10 @@ export async function warnOfBrokenChain(options: Output): Promise<void> {
 function verdictOf({ lines, head, expected, broken }: ChainView): string {
   const end = head === null ? 'The chain is empty.' : `Its head is ${head.sequence}:${head.hash}`;
   if (broken !== null) {
-    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines} lines before it are valid.`;
+    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines === 1 ? '1 line before it is' : `${lines} lines before it are`} valid.`;
   }
   const known = expected === null ? '' : `\nLine ${expected.sequence}, given with --expect, is still in the chain.`;
-  return `The chain is intact: ${lines} lines.\n${end}${known}`;
+  return `The chain is intact: ${lines} ${lines === 1 ? 'line' : 'lines'}.\n${end}${known}`;
 }
 
 /** The facts of a line without a change, at most 80 characters; `--json` has all. */

@@ -2,8 +2,8 @@
 import { brownoutRefusals, brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import { type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
-import { actForm, badge, changeForm, field, reasonField, section, table } from './parts.ts';
+import { type Form, instantOf, type Page, type Visit } from './kit.ts';
+import { actForm, badge, changeForm, field, merchantLink, reasonField, section, table } from './parts.ts';
 
 const windowList: Page = {
   path: '/brownouts',
@@ -15,7 +15,7 @@ const windowList: Page = {
       from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
       state: stateOf(visit, one),
-      merchants: one.merchants.map((id) => html`<a href="${merchantPath(id)}">${id}</a> `),
+      merchants: one.merchants.map((id) => html`${merchantLink(id, one.names[id] ?? null)} `),
       reason: one.reason,
       end: endForm(visit, one),
     }));
@@ -46,8 +46,8 @@ const windowPage: Page = {
     const { t } = words;
     const asked = { path: { id: path.id ?? '' }, signal };
     const { refused, ...window } = await ask('GET /api/brownouts/:id', brownoutRefusals, asked);
-    const rows = refused.map(({ merchant, unit, operation, calls, first_at, last_at }) => ({
-      merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+    const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
+      merchant: merchantLink(merchant, merchant_name),
       unit: unit ?? t('refused_in.no_unit'),
       operation,
       calls,

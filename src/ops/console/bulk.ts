@@ -7,8 +7,8 @@ import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
 import { bulkItems } from '../moves/bulk.ts';
-import { type Fields, type Form, given, merchantPath, type Page, type Visit } from './kit.ts';
-import { actForm, badge, changeForm, field, olderPages, reasonField, section, table } from './parts.ts';
+import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
+import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
 
 type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
 
@@ -45,17 +45,20 @@ export const bulkPage: Page = {
   async show(visit) {
     const { words } = visit;
     const { t } = words;
-    const one = await visit.ask('GET /api/bulk/:id', bulkMoveView, { path: { id: visit.path.id ?? '' } });
+    const { skip } = visit.query;
+    const asked = { path: { id: visit.path.id ?? '' }, query: given({ skip }) };
+    const one = await visit.ask('GET /api/bulk/:id', bulkMoveView, asked);
     const path = `/bulk/${encodeURIComponent(one.id)}`;
-    const rows = one.items.map(({ merchant_id, state, at, detail, detail_said }) => ({
-      merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>`,
+    const next = one.next === null ? null : linkTo(path, { skip: one.next });
+    const rows = one.items.map(({ merchant_id, merchant_name, state, at, detail, detail_said }) => ({
+      merchant: merchantLink(merchant_id, merchant_name),
       state: badge(ITEM_BADGES[state] ?? 'shadow', words.named(`bulk.${state}`, state)),
       at: timeOf(words, at),
       why: detail_said === null ? recorded(words, detail) : saysAll(words, detail, [detail_said], '', withCode),
     }));
     const again =
       one.state === 'running'
-        ? html` hx-get="${path}" hx-trigger="every 5s" hx-select="#items" hx-swap="outerMorph"`
+        ? html` hx-get="${linkTo(path, { skip })}" hx-trigger="every 5s" hx-select="#items" hx-swap="outerMorph"`
         : '';
     const abort = section(
       'abort',
@@ -67,7 +70,7 @@ export const bulkPage: Page = {
 <section id="items"${again}><p>${stateOf(visit, one)} ${says(words, one.summary, one.summary_said)}</p>
 <p>${one.detail === one.summary ? null : says(words, one.detail, one.detail_said)}</p>
 <p class="lead">${timeOf(words, one.created_at)}, ${one.who}: <span>${one.reason}</span></p>
-${table(words, 'bulk', t('bulk.title'), rows)}</section>
+${table(words, 'bulk', t('bulk.title'), rows)}${next === null ? null : html`<p><a href="${next}">${t('board.later')}</a></p>`}</section>
 <p><a href="/bulk">${t('bulk.title')}</a></p>`;
     return { title: t('bulk.one'), content };
   },

@@ -3,7 +3,7 @@ import { html, type Row, says } from '../html.ts';
 import { decommissionView, fleetDecommissionView } from '../readiness/decommission.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { unitRows } from '../report/rows.ts';
-import { merchantPath, type Page } from './kit.ts';
+import type { Page } from './kit.ts';
 import { badge, merchantLink, section, table } from './parts.ts';
 
 export const fleetDecommissionPage: Page = {
@@ -14,7 +14,7 @@ export const fleetDecommissionPage: Page = {
     const rows = merchants.map((one): Row => {
       const { merchant_id: id, name, stage, may_go, units, units_free } = one;
       return {
-        merchant: html`<a href="${merchantPath(id, '/decommission')}">${id}${name === null ? '' : ` (${name})`}</a>`,
+        merchant: merchantLink(id, name, '/decommission'),
         stage: badge(stage, t(`stage.${stage}`)),
         may_go: badge(may_go ? 'good' : 'warn', t(may_go ? 'decommission.yes' : 'decommission.no')),
         last_on_legacy: one.last_legacy_day === null ? t('decommission.never') : words.day(one.last_legacy_day),

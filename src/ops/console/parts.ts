@@ -42,8 +42,13 @@ export function framed(label: string, content: Html | null, none: string, kind =
   return html`<div class="scroll ${kind}" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
 }
 
-export function merchantLink(id: string, name: string | null): Html {
-  return html`<a href="${merchantPath(id)}">${id}${name === null ? '' : ` (${name})`}</a>`;
+/** @param below the path of a page about the merchant; its own without. */
+export function merchantLink(id: string, name: string | null, below = ''): Html {
+  return html`<a href="${merchantPath(id, below)}">${namedAs(id, name)}</a>`;
+}
+
+export function namedAs(id: string, name: string | null): string {
+  return name === null ? id : `${id} (${name})`;
 }
 
 /** Each leads to the merchants with it. */

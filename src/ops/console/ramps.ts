@@ -8,7 +8,19 @@ import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
 import { conditionFields } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { actForm, badge, changeForm, field, hidden, olderPages, reasonField, section, table } from './parts.ts';
+import {
+  actForm,
+  badge,
+  changeForm,
+  field,
+  hidden,
+  merchantLink,
+  namedAs,
+  olderPages,
+  reasonField,
+  section,
+  table,
+} from './parts.ts';
 import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */
@@ -75,7 +87,7 @@ export const rampPage: Page = {
         ? html` hx-get="${here}" hx-trigger="every 10s" hx-select="#ramp" hx-swap="outerMorph"`
         : '';
     const rows = merchants.map((one) => ({
-      merchant: html`<a href="${linkTo(rampPath(id), { merchant: one.merchant_id })}">${one.merchant_id}</a>`,
+      merchant: html`<a href="${linkTo(rampPath(id), { merchant: one.merchant_id })}">${namedAs(one.merchant_id, one.merchant_name)}</a>`,
       state: badge(one.state === 'moved' ? 'good' : 'shadow', t(`ramps.merchant.${one.state}`)),
       step: t('ramps.step', { step: one.step, of: ramp.steps.length }),
       now: one.now,
@@ -168,7 +180,7 @@ const MOST_NAMED = 5;
 function merchantsOf({ merchants }: RampView): Html {
   const named = merchants
     .slice(0, MOST_NAMED)
-    .map(({ merchant_id, now }) => html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a> ${now}<br>`);
+    .map(({ merchant_id, merchant_name, now }) => html`${merchantLink(merchant_id, merchant_name)} ${now}<br>`);
   const more = merchants.length - MOST_NAMED;
   return html`${named}${more > 0 ? `… + ${more}` : ''}`;
 }

@@ -1,9 +1,9 @@
 /** Reconciliation: a comparison of sales with upstream, and the repair of what is safe to repair. */
 import { isStreamed } from '../api/stream.ts';
-import { type Html, html, says } from '../html.ts';
-import type { ReconcileNews } from '../reconcile/reconcile.ts';
-import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { actForm, badge, field, hidden, section, table } from './parts.ts';
+import { type Content, type Html, html, says } from '../html.ts';
+import type { ReconcileNews, Unread } from '../reconcile/reconcile.ts';
+import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
+import { actForm, badge, field, hidden, merchantLink, section, table } from './parts.ts';
 
 /** Mismatches shown; the counts include all. */
 const SHOWN = 200;
@@ -37,28 +37,34 @@ export const reconcileForm: Form = {
 async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): Promise<Html> {
   const { words } = visit;
   const { t } = words;
-  const { mismatches, done } = await run(visit, { merchant, since }, {});
+  const { mismatches, unread, done } = await run(visit, { merchant, since }, {});
   const rows = mismatches.map(({ kind, merchant_id, legacy_id, order_id, what, said, repair }) => ({
     what: html`<strong>${t(`mismatch.${kind}`)}</strong><br>${says(words, what, said)}`,
-    merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>`,
-    sale: legacy_id === null ? order_id : html`<a href="${linkTo('/trace', { id: legacy_id })}">${legacy_id}</a>`,
+    merchant: merchantLink(merchant_id, null),
+    sale: saleLink({ legacy_id, order_id }),
     repair: badge(repair === 'none' ? 'warn' : 'good', t(repair === 'none' ? 'reconcile.by_hand' : 'reconcile.safe')),
   }));
   const { checked, unreadable, mismatches: count, left_out } = done;
   const fields = html`${hidden('compare', 'true')}${hidden('merchant', merchant)}${hidden('since', since)}`;
   const form = actForm(visit, '/reconcile', 'repair-reason', t('reconcile.repair'), '', fields);
+  const unread_rows = unread.map((one) => ({ merchant: merchantLink(one.merchant_id, null), sale: saleLink(one) }));
   const is_repairable = mismatches.some(({ repair }) => repair !== 'none');
   return section(
     'mismatches',
     t('reconcile.found'),
     html`<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null}</p>
-${table(words, 'reconcile', t('reconcile.found'), rows, t('reconcile.none'))}${is_repairable ? form : null}`,
+${table(words, 'reconcile', t('reconcile.found'), rows, t('reconcile.none'))}${is_repairable ? form : null}
+${unread.length === 0 ? null : html`<h3>${t('reconcile.unread')}</h3>${table(words, 'reconcile', t('reconcile.unread'), unread_rows)}`}`,
   );
+}
+
+function saleLink({ legacy_id, order_id }: Omit<Unread, 'merchant_id'>): Content {
+  return legacy_id === null ? order_id : html`<a href="${linkTo('/trace', { id: legacy_id })}">${legacy_id}</a>`;
 }
 
 type News<Kind> = Extract<ReconcileNews, { news: Kind }>;
 
-/** @returns at most `SHOWN` mismatches, and the counts. @throws PuenteError as the API refuses. */
+/** @returns at most `SHOWN` of each list, and the counts. @throws PuenteError as the API refuses. */
 async function run(
   { tell, signal }: Visit,
   { merchant = '', since = '' }: Fields,
@@ -68,11 +74,13 @@ async function run(
   const made = await tell('POST /api/reconcile', { body, signal });
   if (!isStreamed(made)) throw new TypeError('reconciliation makes no stream');
   const mismatches: News<'mismatch'>['mismatch'][] = [];
+  const unread: Unread[] = [];
   for await (const line of made.parts) {
     signal.throwIfAborted();
     const news = JSON.parse(line) as ReconcileNews; // each part is one line of the API's own news
     if (news.news === 'mismatch' && mismatches.length < SHOWN) mismatches.push(news.mismatch);
-    if (news.news === 'done') return { mismatches, done: news };
+    if (news.news === 'unread' && unread.length < SHOWN) unread.push(news);
+    if (news.news === 'done') return { mismatches, unread, done: news };
   }
   throw new TypeError('the reconciliation did not end');
 }

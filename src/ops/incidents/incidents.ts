@@ -30,7 +30,7 @@ import {
 } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from '../report/decisions.ts';
-import { merchantNames } from '../seen.ts';
+import { named } from '../seen.ts';
 
 /** Recovery settles nearly every create in doubt within seconds. */
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
@@ -220,15 +220,15 @@ export type IncidentView = z.infer<typeof incidentView>;
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
 export async function viewIncidents(
   { store }: Ports,
-  { limit, merchant, state, ...named }: z.infer<typeof incidentQuery>,
+  { limit, merchant, state, ...asked }: z.infer<typeof incidentQuery>,
 ): Promise<IncidentView[]> {
-  const { since, until } = named;
+  const { since, until } = asked;
   if (since !== undefined && until !== undefined && until <= since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
-  const filter = defined({ ...named, merchant_id: merchant, is_open });
-  const names = await merchantNames({ store });
-  return (await store.incidents.incidents(filter, limit)).map((one) => viewOf(one, names.get(one.merchant_id) ?? null));
+  const filter = defined({ ...asked, merchant_id: merchant, is_open });
+  const found = await named({ store }, await store.incidents.incidents(filter, limit));
+  return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
 
 /** @throws PuenteError not_found; refused for one that closes by itself, or is closed. */

@@ -7,7 +7,7 @@ import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, reason } from '../api/person.ts';
 import { DAY_MS, exchangePages, instant, iso, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { changeInAnyCase, is_new, merchantOf, refuseUnseen } from '../seen.ts';
+import { changeInAnyCase, is_new, merchant_name, merchantOf, refuseUnseen } from '../seen.ts';
 
 /** A brown-out is a drill: a merchant must be able to sell the next day. */
 const LONGEST_MS = DAY_MS;
@@ -32,6 +32,7 @@ export const brownoutView = z.object({
   state: z.enum(['scheduled', 'running', 'over', 'aborted']),
   aborted_at: time.nullable(),
   merchants: z.array(z.string()),
+  names: z.record(z.string(), z.string()).describe('of those merchants that have one, by id'),
 });
 export type BrownoutView = z.infer<typeof brownoutView>;
 
@@ -59,11 +60,11 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
       throw error;
     });
   ports.log.info('brown-out scheduled', { action: window.id, count: ids.length });
-  return viewOf(window, ids, now);
+  return viewOf(ports, { window, merchants: ids });
 }
 
 export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
-  return (await allWindows(ports)).map(({ window, merchants }) => viewOf(window, merchants, ports.clock.now()));
+  return Promise.all((await allWindows(ports)).map((one) => viewOf(ports, one)));
 }
 
 interface Scheduled {
@@ -92,6 +93,7 @@ async function allWindows(ports: Ports): Promise<Scheduled[]> {
 
 export const refusedUnit = z.object({
   merchant: z.string(),
+  merchant_name,
   unit: z.string().nullable().describe('null where the call names none, such as a list of devices'),
   operation: z.string(),
   calls: z.int(),
@@ -113,6 +115,7 @@ export async function viewRefused(
   signal: AbortSignal,
 ): Promise<BrownoutView & { refused: z.infer<typeof refusedUnit>[] }> {
   const { window, merchants } = await found(ports, id);
+  const view = await viewOf(ports, { window, merchants });
   const { from, until, aborted_at } = window;
   const found_by = new Map<string, z.infer<typeof refusedUnit>>();
   await ports.evidence.settled();
@@ -130,6 +133,7 @@ export async function viewRefused(
         const calls = (known?.calls ?? 0) + 1;
         found_by.set(key, {
           merchant: merchant_id,
+          merchant_name: view.names[merchant_id] ?? null,
           unit,
           operation: operation ?? '',
           calls,
@@ -140,13 +144,13 @@ export async function viewRefused(
     }
   }
   const refused = [...found_by.values()].toSorted((one, other) => other.calls - one.calls);
-  return { ...viewOf(window, merchants, ports.clock.now()), refused };
+  return { ...view, refused };
 }
 
 /** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */
 export async function abortBrownout(ports: Ports, id: string, why: string, who: string): Promise<BrownoutView> {
   const scheduled = await found(ports, id);
-  const before = viewOf(scheduled.window, scheduled.merchants, ports.clock.now());
+  const before = await viewOf(ports, scheduled);
   if (before.state === 'over' || before.state === 'aborted')
     throw new PuenteError('refused', say('refusal.brownout_over', { id, state: before.state }));
   const aborted_at = ports.clock.now();
@@ -198,12 +202,11 @@ function roomFor(windows: readonly Brownout[]): Brownout[] {
   return inOrder.slice(Math.max(0, inOrder.length - (MOST_KEPT - 1)));
 }
 
-function viewOf(
-  { id, from, until, reason: why, aborted_at }: Brownout,
-  merchants: string[],
-  now: number,
-): BrownoutView {
+async function viewOf({ store, clock }: Ports, { window, merchants }: Scheduled): Promise<BrownoutView> {
+  const { id, from, until, reason: why, aborted_at } = window;
+  const now = clock.now();
   const state = aborted_at !== null ? 'aborted' : until <= now ? 'over' : from <= now ? 'running' : 'scheduled';
   const aborted = iso(aborted_at);
-  return { id, from: iso(from), until: iso(until), reason: why, state, aborted_at: aborted, merchants };
+  const names = Object.fromEntries(await store.merchants.merchantNames(merchants));
+  return { id, from: iso(from), until: iso(until), reason: why, state, aborted_at: aborted, merchants, names };
 }

@@ -12,13 +12,15 @@ import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { DAY_MS, defined, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
-import { is_new, knownMerchants, merchantOf, merchantToChange, namedTwice, refuseUnseen } from '../seen.ts';
+import { is_new, knownMerchants, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget, unitsOf } from './target.ts';
 
 /** Merchants of one bulk move; its row is rewritten with every step. */
 const MOST_ITEMS = 10_000;
+/** Merchants on a page of one. */
+const DEFAULT_ITEMS = 500;
 /** Of ten thousand merchants each, a page of them takes some 0.2 s to read. */
 const DEFAULT_LISTED = 20;
 const MOST_LISTED = 100;
@@ -69,8 +71,15 @@ export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp'>> & {
   detail_said: Said | null;
   summary: string;
   summary_said: Said;
-  items: (Shown<BulkItem> & { detail_said: Said | null })[];
+  /** A page of its merchants, and what the next one skips; null at the end. */
+  items: (Shown<BulkItem> & { detail_said: Said | null; merchant_name: string | null })[];
+  next: number | null;
 };
+
+export const bulkItemQuery = z.strictObject({
+  skip: z.coerce.number().int().min(0).default(0).describe('the next page: what `next` of the page before names'),
+  limit: listLimit(DEFAULT_ITEMS, MOST_ITEMS).describe('at most so many merchants'),
+});
 
 /**
  * The items of a list, one a line, each with a target of its own or none: `700100300 canary 5`; `#` begins a comment.
@@ -123,7 +132,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
   ports.memory.wakeups.bulk_moves.wake();
-  return bulkView(saved);
+  return bulkView(ports, saved);
 }
 
 export const bulkQuery = z.strictObject({
@@ -140,16 +149,13 @@ export const bulkQuery = z.strictObject({
 export async function viewBulks(
   ports: Ports,
   { limit, ...page }: z.infer<typeof bulkQuery>,
-): Promise<Omit<BulkView, 'items'>[]> {
+): Promise<Omit<BulkView, 'items' | 'next'>[]> {
   const moves = await ports.store.moves.bulkMoves({ states: bulkStates, is_ramp: false, ...page }, limit);
-  return moves.map((move) => {
-    const { items: _items, ...view } = bulkView({ ...move, items: [] });
-    return { ...view, ...summaryView(move) };
-  });
+  return moves.map(bulkLine);
 }
 
-export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
-  return bulkView(await foundBulk(ports, id));
+export async function viewBulk(ports: Ports, id: string, page: z.infer<typeof bulkItemQuery>): Promise<BulkView> {
+  return bulkView(ports, await foundBulk(ports, id), page);
 }
 
 /** Aborts a bulk move; merchants that were moved stay moved. @throws PuenteError refused when it has already ended. */
@@ -167,7 +173,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
-    return bulkView(await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
+    return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
   });
 }
 
@@ -213,20 +219,18 @@ function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['
   }
 }
 
-export function bulkView(bulk: BulkMove): BulkView {
-  const detail = readStored(bulk.detail);
-  const told = { detail: detail.text, detail_said: detail.said, ...summaryView(bulk) };
-  const items = bulk.items.map((item) => {
+async function bulkView(ports: Ports, bulk: BulkMove, page = bulkItemQuery.parse({})): Promise<BulkView> {
+  const end = page.skip + page.limit;
+  const items = (await named(ports, bulk.items.slice(page.skip, end))).map((item) => {
     const { text, said } = readStored(item.detail);
     return { ...shown(item), detail: text, detail_said: said };
   });
-  const { ramp: _ramp, ...move } = bulk;
-  return { ...shown(move), ...told, items };
+  return { ...bulkLine(bulk), items, next: end < bulk.items.length ? end : null };
 }
 
-function summaryView(bulk: Pick<BulkMove, 'items'>): Pick<BulkView, 'summary' | 'summary_said'> {
-  const { text, said } = summary(bulk);
-  return { summary: text, summary_said: said };
+function bulkLine({ ramp: _ramp, items, detail, ...move }: BulkMove): Omit<BulkView, 'items' | 'next'> {
+  const [{ text, said: detail_said }, sums] = [readStored(detail), summary({ items })];
+  return { ...shown(move), detail: text, detail_said, summary: sums.text, summary_said: sums.said };
 }
 
 type BulkStep =

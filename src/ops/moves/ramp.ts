@@ -9,7 +9,7 @@ import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
 import { DAY_MS, defined, iso, listLimit, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { merchantOf, merchantToChange } from '../seen.ts';
+import { merchant_name, merchantOf, merchantToChange, named } from '../seen.ts';
 import { selected, selection } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
@@ -62,6 +62,7 @@ export const rampView = z.object({
   merchants: z.array(
     z.object({
       merchant_id: z.string(),
+      merchant_name,
       /** `waiting`: on its way. `moved`: at the end. `skipped`: left as it is. */
       state: z.enum(['waiting', 'moved', 'skipped']),
       step: z.int().describe('0 before the first'),
@@ -154,7 +155,8 @@ export async function viewRamps(
 ): Promise<RampView[]> {
   const states = open === 'true' ? OPEN : rampStates;
   const filter = defined({ states, is_ramp: true, merchant_id: merchant, before });
-  return (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp).map((ramp) => viewOf(ports, ramp));
+  const found = (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp);
+  return Promise.all(found.map((ramp) => viewOf(ports, ramp)));
 }
 
 export async function viewRamp(ports: Ports, id: string): Promise<RampView> {
@@ -316,18 +318,20 @@ export function auditOf(ports: Ports, ramp: Ramp, action: AuditAction, who: stri
   return { at: ports.clock.now(), who, action, subject, reason: why, detail };
 }
 
-function viewOf(ports: Ports, one: Ramp): RampView {
-  const { id, state, detail, ramp, reason: because, who, created_at, items } = one;
+async function viewOf(ports: Ports, one: Ramp): Promise<RampView> {
+  const { id, state, detail, ramp, reason: because, who, created_at } = one;
+  const items = await named(ports, one.items);
   const { steps } = ramp;
   return {
     ...{ id, state: state === 'stopped' ? 'aborted' : state, ...whyOf(detail), ...ramp },
     ...{ reason: because, who, created_at: iso(created_at) },
     expires_at: state === 'proposed' ? iso(expiresAt(ports, one)) : null,
-    merchants: items.flatMap(({ merchant_id, state: at, detail: why, ramp: place }) => {
+    merchants: items.flatMap(({ merchant_id, merchant_name: name, state: at, detail: why, ramp: place }) => {
       if (place === undefined) return [];
       const shown = at === 'waiting' || at === 'moved' ? at : 'skipped';
       const now = routeText(routeAt(steps, place.step, place));
-      return [{ merchant_id, state: shown, step: place.step + 1, now, since_at: iso(place.since), ...whyOf(why) }];
+      const where = { state: shown, step: place.step + 1, now, since_at: iso(place.since) } as const;
+      return [{ merchant_id, merchant_name: name, ...where, ...whyOf(why) }];
     }),
   };
 }

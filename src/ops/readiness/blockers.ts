@@ -185,11 +185,24 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
       return finding('error_difference', sides, showOf(one), { operation, sample });
     });
   const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
-  const found = [...selfService(seen.ledger, merchant_id), ...losses, ...errors, ...refusedKinds(seen, facts)];
+  const found = [
+    ...unacknowledged(facts),
+    ...[selfService(seen.ledger, merchant_id), losses, errors, refusedKinds(seen, facts)].flat(),
+  ];
   if (carried.length === 0) return found;
   const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
   const told = { names: names.join(', '), more: carried.length - names.length };
   return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
+}
+
+/** Nothing has shown that the receiver of the merchant takes what Puente sends. */
+function unacknowledged({ unacknowledged: count, merchant_id }: ReadinessFacts): Finding[] {
+  if (count === null) return [];
+  const command =
+    count === 0
+      ? `puente notices test ${merchant_id} --reason …`
+      : `puente notices receivers --merchant ${merchant_id}`;
+  return [finding('notices_unacknowledged', { count }, command)];
 }
 
 /** A kind whose creates all failed is not judged as used. */

@@ -43,6 +43,8 @@ export interface ReadinessFacts {
   unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy; write: 'refuse' | 'carry' } | null;
   /** Whether its notices have a URL, its own or the default. */
   notice_url: boolean | null;
+  /** Of work on orders: how many notices there are, where a receiver has acknowledged none of the newest; else null. */
+  unacknowledged: number | null;
   /** Whether there is a configured credential, or a kept token of its calls. */
   credential: boolean | null;
   /** Safety stops in force. */
@@ -249,6 +251,7 @@ export const findingCodes = [
   'no_notice_url',
   'error_difference',
   'unknown_carried',
+  'notices_unacknowledged',
   'legacy_open',
   'legacy_calls',
   'watched_short',
@@ -259,6 +262,7 @@ export const findingCodes = [
   'mismatch_amount',
   'mismatch_contradiction',
   'mismatch_state',
+  'mismatch_approvals',
   'not_used',
   'self_service',
   'loss_money',

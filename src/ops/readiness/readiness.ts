@@ -7,6 +7,7 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
+import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
@@ -14,7 +15,7 @@ import type { EvidenceReader, Ports } from '../ports.ts';
 import {
   type AcknowledgedSale,
   acknowledgedFrom,
-  coversLoss,
+  covers,
   hasItsOrder,
   type StandingMismatches,
   standingMismatches,
@@ -61,7 +62,9 @@ async function retriedFaults(
   facts: ReadinessFacts,
 ): Promise<Seen['retried_faults']> {
   const { fault_share, merchant_id } = facts;
-  const creates = new Set(facts.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
+  const creates = new Map(
+    facts.operations.flatMap(({ upstream, name, kind }) => (upstream === 'create' ? [[name, kind]] : [])),
+  );
   const found: Seen['retried_faults'] = {};
   for (const kind of routedKinds) {
     const { calls, faults } = faultsOf(seen, facts, kind);
@@ -69,9 +72,9 @@ async function retriedFaults(
     const since = firstFaultDay(facts, kind) * DAY_MS;
     const filter = { merchant_id, since, lane: 'orders', outcome: 'fault' } as const;
     const failed = new Set<string>();
-    for await (const page of pagesOf((after, size) => exchanges.exchanges(filter, after, size), PAGE))
-      for (const { legacy_id, operation, kind: of } of page) {
-        if (of !== kind || legacy_id === null || !creates.has(operation ?? '')) continue;
+    for await (const page of pagesOf((after, size) => exchanges.calls(filter, after, size), PAGE))
+      for (const { legacy_id, operation } of page) {
+        if (legacy_id === null || creates.get(operation ?? '') !== kind) continue;
         if (failed.has(legacy_id)) found[kind] = (found[kind] ?? 0) + 1;
         failed.add(legacy_id);
       }
@@ -105,6 +108,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   ]);
   const [own, usual] = [merchant?.settings, settings.merchants];
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
+  const on_orders = routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind)));
   const is_whole = merchant !== null && routedKinds.every((kind) => stageOf(kind) === 'orders');
   return {
     merchant_id,
@@ -113,7 +117,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     operations: tables.operations,
     isCarried: tables.isCarried,
     stage: stageInForce(settings, merchant, null).stage,
-    on_orders: routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind))),
+    on_orders,
     unknown: {
       endpoint: own?.unknown_endpoint ?? usual.unknown_endpoint,
       field: own?.unknown_field ?? usual.unknown_field,
@@ -121,6 +125,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
       write: usual.unknown_write,
     },
     notice_url: targetOf(ports, null, merchant) !== null,
+    unacknowledged: on_orders.length === 0 ? null : await unacknowledgedOf(ports, merchant_id),
     credential: credential !== null,
     trips: merchant?.trips ?? {},
     in_doubt: open.filter(({ state }) => state === 'IN_DOUBT').length,
@@ -130,6 +135,14 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     ...standing,
     legacy_use: is_whole ? await legacyUseOf(ports, merchant, open) : null,
   };
+}
+
+/** The newest notices: so few that a verdict reads them each time. */
+const NEWEST_NOTICES = 50;
+
+async function unacknowledgedOf({ store }: Ports, merchant_id: string): Promise<number | null> {
+  const newest = await store.notices.notices({ merchant_id }, NEWEST_NOTICES);
+  return newest.some(({ state }) => state === 'delivered') ? null : newest.length;
 }
 
 /** Epoch ms of the last reset of each kind's safety stop. */
@@ -175,7 +188,18 @@ async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standi
     found.filter((one) => one.kind === 'missing' || !one.is_acknowledged).map(({ subject }) => subject),
   );
   for (const { legacy_id: subject } of lost.rows.filter((one) => !named.has(one.legacy_id)))
-    found.push({ kind: 'missing', subject, is_acknowledged: coversLoss(standing.acknowledged.get(subject) ?? null) });
+    found.push({
+      ...{ kind: 'missing', subject },
+      is_acknowledged: covers(standing.acknowledged.get(subject) ?? null, 'missing'),
+    });
+  // No line names a sale that an earlier version stored without exactly one approval.
+  const lined = new Set(found.flatMap(({ kind, subject }) => (kind === 'approvals' ? [subject] : [])));
+  for (const [subject, line] of standing.acknowledged) {
+    if (line.detail.merchant !== merchant_id || !covers(line, 'approvals') || lined.has(subject)) continue;
+    const link = await store.links.link(subject);
+    if (link !== null && approvalFault(link) !== null)
+      found.push({ kind: 'approvals', subject, is_acknowledged: true });
+  }
   const open = found.filter((one) => !one.is_acknowledged);
   const open_sales = new Set(open.map(({ subject }) => subject));
   const acknowledged = new Map<string, AcknowledgedSale>();

@@ -5,9 +5,10 @@ import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import type { Link } from '../../proxy/sales/link.ts';
+import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF, reason } from '../api/person.ts';
-import { iso, said, time } from '../fields.ts';
+import { defined, iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Audit lines per page; other work runs between two pages. */
@@ -18,7 +19,7 @@ const ACKNOWLEDGED = 'sale acknowledged' satisfies AuditAction;
 
 /** Reports a mismatch once per kind and sale until it is repaired; each repair is a line of its own. */
 export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
-  const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
+  const { kind, legacy_id, merchant_id, order_id, what, unit, amount_minor } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
   const reason = encoded(what);
   if (!repaired && !(await isNews(ports, kind, subject, reason))) return;
@@ -34,7 +35,7 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
     action: `mismatch ${kind}`,
     subject,
     reason,
-    detail: { merchant: merchant_id, unit, order_id, repaired },
+    detail: { merchant: merchant_id, unit, order_id, repaired, ...defined({ amount_minor }) },
   });
 }
 
@@ -51,13 +52,14 @@ const OF_PAYMENTS: readonly (string | undefined)[] = [
   'contradiction.reference',
   'contradiction.refund',
 ];
+const isOfPayments = (reason: string): boolean => OF_PAYMENTS.includes(readStored(reason).said?.code);
 
 /** A sale that agrees with its order again: its open mismatches get a line that says so. */
 export async function noteAgreement(ports: Ports, { merchant_id, legacy_id, order_id, unit }: Link): Promise<void> {
   const about = { merchant_id, legacy_id, order_id, unit, what: say('mismatch.agrees', {}), repair: 'none' } as const;
   for (const kind of mismatchKinds) {
     const standing = await standingOf(ports, kind, legacy_id);
-    if (standing === null || OF_PAYMENTS.includes(readStored(standing.last.reason).said?.code)) continue;
+    if (standing === null || [...standing.sentences].some(isOfPayments)) continue;
     await noteMismatch(ports, { ...about, kind }, true);
   }
 }
@@ -121,10 +123,13 @@ function kindsOf({ detail: { kinds } }: Pick<AuditLine, 'detail'>): MismatchKind
   return mismatchKinds.filter((kind) => Array.isArray(kinds) && kinds.includes(kind));
 }
 
-/** Whether an acknowledgement is about a lost sale that no line names. */
-export function coversLoss(acknowledgement: Pick<AuditLine, 'detail'> | null): boolean {
-  return acknowledgement !== null && kindsOf(acknowledgement).includes('missing');
+/** Whether an acknowledgement is about what the row of a sale shows and no line names. */
+export function covers(acknowledgement: Pick<AuditLine, 'detail'> | null, kind: UnnamedKind): boolean {
+  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind);
 }
+
+/** `missing`: a lost sale. */
+type UnnamedKind = 'missing' | 'approvals';
 
 /** A mismatch that nothing has repaired, whatever its age. */
 export interface OpenMismatch {
@@ -227,7 +232,7 @@ export async function acknowledgeSale(
     if (link?.state === 'LIVE')
       throw new PuenteError('refused', say('refusal.acknowledge_live', { id: subject.slice(0, 60) }));
     const earlier = await acknowledgementOf(ports, subject);
-    const { open, told, merchant_id, order_id } = await openOf(ports, subject, link, earlier);
+    const { open, told, merchant_id, order_id, amount_minor } = await openOf(ports, subject, link, earlier);
     if (open.length === 0) {
       if (told.length > 0 && earlier !== null)
         throw new PuenteError(
@@ -240,7 +245,7 @@ export async function acknowledgeSale(
     }
     const merchant = link?.merchant_id ?? merchant_id ?? '';
     const kinds = told.map(({ kind }) => kind);
-    const sum = await sumOf(ports, merchant, link);
+    const sum = await sumOf(ports, merchant, amount_minor);
     const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, expected, ...sum };
     const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
     if ((await newestOf(ports, subject)) < expected)
@@ -254,9 +259,9 @@ async function newestOf({ store }: Ports, subject: string): Promise<number> {
   return (await store.audit.auditsOf({ subject }, 1))[0]?.sequence ?? 0;
 }
 
-async function sumOf({ store, tables }: Ports, merchant: string, link: Link | null) {
+async function sumOf({ store, tables }: Ports, merchant: string, minor: number | null) {
   const { currency, exponent } = tables.site((await store.merchants.merchant(merchant))?.site ?? null);
-  return { currency, amount: link === null ? null : decimalOfMinor(BigInt(link.amount_minor), exponent) };
+  return { currency, amount: minor === null ? null : decimalOfMinor(BigInt(minor), exponent) };
 }
 
 export const disagreementsView = z.object({
@@ -278,19 +283,15 @@ export async function disagreementsOf(ports: Ports, subject: string): Promise<Di
   // Read first: a line that is written meanwhile is not counted as seen.
   const newest = await newestOf(ports, subject);
   const link = await ports.store.links.link(subject);
-  const { open, told, merchant_id, order_id } = await openOf(
-    ports,
-    subject,
-    link,
-    await acknowledgementOf(ports, subject),
-  );
+  const earlier = await acknowledgementOf(ports, subject);
+  const { open, told, merchant_id, order_id, amount_minor } = await openOf(ports, subject, link, earlier);
   const merchant = link?.merchant_id ?? merchant_id;
   if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id: subject.slice(0, 60) }));
   const disagreements = told.map(({ kind, sentence: { text: what, said: what_said } }) => {
     return { kind, is_acknowledged: !open.includes(kind), what, said: what_said };
   });
   const of = { id: subject, merchant_id: merchant, order_id: link?.order_id ?? order_id, disagreements };
-  return { ...of, ...(await sumOf(ports, merchant, link)), newest };
+  return { ...of, ...(await sumOf(ports, merchant, amount_minor)), newest };
 }
 
 /** What stands against a sale, each in a sentence; `open`: what is not acknowledged. */
@@ -298,22 +299,28 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
   const open: MismatchKind[] = [];
   const told: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
+  let amount_minor = link?.amount_minor ?? null;
   for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const standing = await standingOf(ports, kind, subject);
     if (standing === null) continue;
-    const { merchant, order_id: order } = standing.last.detail;
+    const { merchant, order_id: order, amount_minor: minor } = standing.last.detail;
     merchant_id = String(merchant);
+    if (typeof minor === 'number') amount_minor ??= minor;
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
     told.push({ kind, sentence: readStored(standing.last.reason) });
     if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
-  // A lost sale disagrees without a line that says so.
-  if (link?.state === 'LOST' && !told.some(({ kind }) => kind === 'missing')) {
-    told.push({ kind: 'missing', sentence: say('unmatched.lost', {}) });
-    if (!coversLoss(earlier)) open.push('missing');
+  const shown: Record<UnnamedKind, Sentence | null> = {
+    missing: link?.state === 'LOST' ? say('unmatched.lost', {}) : null,
+    approvals: link === null ? null : approvalFault(link),
+  };
+  for (const [kind, sentence] of Object.entries(shown) as [UnnamedKind, Sentence | null][]) {
+    if (sentence === null || told.some((one) => one.kind === kind)) continue;
+    told.push({ kind, sentence });
+    if (!covers(earlier, kind)) open.push(kind);
   }
-  return { open, told, merchant_id, order_id };
+  return { open, told, merchant_id, order_id, amount_minor };
 }
 
 /** The newest acknowledgement of a sale. */
@@ -338,10 +345,16 @@ export async function fateOf(
   return line !== null && standing !== null && isCovered(kind, standing, line) ? acknowledgedFrom(line) : null;
 }
 
-/** The acknowledgement of a lost sale that no line names; null while it is open. */
-export async function acknowledgedLoss(ports: Ports, subject: string): Promise<AcknowledgedSale | null> {
+/** The acknowledgement of what the row of a sale shows, whether or not a line names it; null while it is open. */
+export async function acknowledgementFor(
+  ports: Ports,
+  subject: string,
+  kind: UnnamedKind,
+): Promise<AcknowledgedSale | null> {
   const line = await acknowledgementOf(ports, subject);
-  return line !== null && coversLoss(line) ? acknowledgedFrom(line) : null;
+  if (line === null) return null;
+  const standing = await standingOf(ports, kind, subject);
+  return (standing === null ? covers(line, kind) : isCovered(kind, standing, line)) ? acknowledgedFrom(line) : null;
 }
 
 /** @param line of an acknowledgement. */

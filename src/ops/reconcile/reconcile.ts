@@ -8,7 +8,15 @@ import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
-import { adopt, findOrphan, judgeLink, judgeUnknown, type Known, type Mismatch } from '../../proxy/sales/orphans.ts';
+import {
+  adopt,
+  findOrphan,
+  judgeLink,
+  judgeUnknown,
+  type Known,
+  type Mismatch,
+  type Orphan,
+} from '../../proxy/sales/orphans.ts';
 import { giveUp, isGone } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
@@ -43,8 +51,12 @@ export type MismatchView = Omit<Mismatch, 'what'> & { what: string; said: Said }
 
 export type ReconcileNews =
   | { news: 'mismatch'; mismatch: MismatchView; repaired: boolean }
+  | ({ news: 'unread' } & Unread)
   | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
   | ({ news: 'done' } & Tally);
+
+/** Without a credential, or not answered by upstream. */
+export type Unread = Pick<Mismatch, 'merchant_id' | 'legacy_id' | 'order_id'>;
 
 interface Tally {
   checked: number;
@@ -87,11 +99,12 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
     if (live.length >= MOST_LIVE) tally.left_out = true;
     for (const link of live) {
       seen.add(link.legacy_id);
-      yield* told(tally, await compare(ports, link, ask.apply));
+      yield* told(ports, ask, tally, link, await compare(ports, link, ask.apply));
     }
   }
   for await (const link of changedSince(ports, since, ask.merchant)) {
-    if (!seen.has(link.legacy_id)) yield* told(tally, await compare(ports, link, ask.apply));
+    if (seen.has(link.legacy_id)) continue;
+    yield* told(ports, ask, tally, link, await compare(ports, link, ask.apply));
   }
 }
 
@@ -102,13 +115,17 @@ async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGe
     if (looked_at.has(event.order_id) || (ask.merchant !== undefined && event.user_id !== ask.merchant)) continue;
     looked_at.add(event.order_id);
     const orphan = await findOrphan(ports, event);
-    if (orphan === 'unread') yield* told(tally, 'unread');
-    else if (orphan !== null) {
-      const repaired = ask.apply && (await adopt(ports, orphan));
-      const { order: _order, link: _link, ...mismatch } = orphan;
-      yield* told(tally, { mismatch, repaired });
-    }
+    if (orphan === null) continue;
+    const about = { merchant_id: event.user_id ?? '', legacy_id: null, order_id: event.order_id };
+    yield* told(ports, ask, tally, about, orphan === 'unread' ? orphan : await takeBack(ports, orphan, ask.apply));
   }
+}
+
+/** Reports an orphan before it gets its link again. */
+async function takeBack(ports: Ports, orphan: Orphan, apply: boolean): Promise<Exclude<Compared, 'unread' | null>> {
+  const { order: _order, link: _link, ...mismatch } = orphan;
+  if (apply) await noteMismatch(ports, mismatch);
+  return { mismatch, repaired: apply && (await adopt(ports, orphan)) };
 }
 
 async function* changedSince(ports: Ports, since: number, merchant?: string): AsyncGenerator<Link> {
@@ -131,13 +148,22 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
 /** Comparisons per progress message: often enough for a person, seldom enough for a terminal. */
 const PROGRESS_EVERY = 50;
 
-function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
+async function* told(
+  ports: Ports,
+  { apply }: ReconcileAsk,
+  tally: Tally,
+  { merchant_id, legacy_id, order_id }: Unread,
+  compared: Compared,
+): AsyncGenerator<ReconcileNews> {
   tally.checked++;
-  if (compared === 'unread') tally.unreadable++;
-  else if (compared !== null) {
+  if (compared === 'unread') {
+    tally.unreadable++;
+    yield { news: 'unread', merchant_id, legacy_id, order_id };
+  } else if (compared !== null) {
     tally.mismatches++;
     if (compared.repaired) tally.repaired++;
     const { mismatch, repaired } = compared;
+    if (apply && !repaired) await noteMismatch(ports, mismatch);
     const { text: what, said } = mismatch.what;
     yield { news: 'mismatch', mismatch: { ...mismatch, what, said }, repaired };
   }
@@ -194,13 +220,14 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
   }
 }
 
-/** @returns true when both agree afterwards. */
+/** @returns true when it is no longer so afterwards. */
 async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Promise<boolean> {
   if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }));
   if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
   const after = await applyOrder(ports, link, order);
   const tables = tablesOf(ports.tables, link.merchant_id);
-  return judgeLink(after, order, tables, await rulesFor(ports, link.merchant_id)) === null;
+  // Whatever else differs then is found by the next comparison.
+  return judgeLink(after, order, tables, await rulesFor(ports, link.merchant_id))?.kind !== mismatch.kind;
 }
 
 async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules> {
@@ -255,8 +282,7 @@ async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promi
   const orphan = await findOrphan(ports, event);
   if (orphan === 'unread') round.leave(event);
   if (orphan === null || orphan === 'unread') return;
-  await noteMismatch(ports, orphan);
-  await adopt(ports, orphan);
+  await takeBack(ports, orphan, true);
 }
 
 // What the sweep compares next: new changes at once, everything recent once an hour, every unmatched event once.

@@ -15,14 +15,16 @@ const LEADING_CONTROL = /^[\t\r\n\0]/;
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
   const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
-  // An empty list has its columns too. Findings have their sentence, so its code is left out.
+  const { header, lineOf } = listCsv(part);
+  return header + rows.map(lineOf).join('');
+}
+
+/** An empty list has its columns too. Findings have their sentence, so its code is left out. */
+export function listCsv(part: ReportPart): { header: string; lineOf(row: object): string } {
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
   const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
-  const lines = rows.map((row) => {
-    const values: Record<string, unknown> = flat(row);
-    return csvLine(names.map((name) => values[name]));
-  });
-  return [csvLine(names), ...lines].join('');
+  const valuesOf = (values: Record<string, unknown>): unknown[] => names.map((name) => values[name]);
+  return { header: csvLine(names), lineOf: (row) => csvLine(valuesOf(flat(row))) };
 }
 
 const EXCHANGE: Readonly<Record<string, (exchange: StoredExchange) => unknown>> = {

@@ -37,6 +37,8 @@ export interface FoundMismatch extends Pick<Line<'decisions'>, 'sequence' | 'at'
   merchant_id: string;
   order_id: string | null;
   unit: string | null;
+  /** Of an orphan whose sale may be stored nowhere. */
+  amount_minor: number | null;
   is_repaired: boolean;
 }
 
@@ -68,9 +70,10 @@ export async function decisionLines(
 function mismatchOf({ detail }: AuditLine, shown_line: Line<'decisions'>, kind: MismatchKind): FoundMismatch {
   const { sequence, at, subject, reason, said } = shown_line;
   const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
-  const { merchant, order_id, unit, repaired } = detail;
+  const { merchant, order_id, unit, repaired, amount_minor: minor } = detail;
+  const amount_minor = typeof minor === 'number' ? minor : null;
   const of = { merchant_id: textIn(merchant) ?? '', order_id: textIn(order_id), unit: textIn(unit) };
-  return { kind, sequence, at, subject, reason, said, ...of, is_repaired: repaired === true };
+  return { kind, sequence, at, subject, reason, said, ...of, amount_minor, is_repaired: repaired === true };
 }
 
 /** Ascending, page by page. The chain is in time order except where the clock was set, so its start is searched for. */

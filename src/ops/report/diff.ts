@@ -17,6 +17,7 @@ const comparedParts = [
   'differences',
   'shadow',
   'notices',
+  'receivers',
   'limitations',
   'merchants',
 ] as const;
@@ -30,6 +31,7 @@ const readable = z.looseObject({
   readiness: z.looseObject({ verdict: z.string() }).nullable(),
   ...Object.fromEntries([...comparedParts, 'decisions', 'incidents'].map((part) => [part, lines])),
   sums: lines.optional(),
+  receivers: lines.optional(),
 });
 
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
@@ -83,8 +85,8 @@ export function diffReports(a: Report, b: Report): ReportDiff {
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
     changes: comparedParts
       .filter((part) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
-      // Reports of older builds have no sums: compared with them, every sale would look new.
-      .filter((part) => part !== 'sums' || ('sums' in a && 'sums' in b))
+      // Reports of older builds have no sums and receivers: compared with them, every one would look new.
+      .filter((part) => part in a && part in b)
       .flatMap((part) => changed(part, measures[part](a), measures[part](b))),
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
@@ -130,6 +132,13 @@ const measures: Record<ComparedPart, Measure> = {
       notices.flatMap(({ topic, ...counts }) =>
         Object.entries(counts).map(([name, count]) => [`${topic} ${name}`, count] as const),
       ),
+    ),
+  receivers: ({ receivers }) =>
+    new Map(
+      receivers.map(({ merchant_id, receiver, delivered, late, refused, held }) => [
+        `${merchant_id} ${receiver ?? 'held'}`,
+        say('compared.receiver', { delivered, late, refused, held }),
+      ]),
     ),
   limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
   merchants: ({ merchants }) =>

@@ -9,11 +9,11 @@ import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
-import { merchantReadiness } from '../readiness/readiness.ts';
+import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { AcknowledgedSale } from '../reconcile/mismatches.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
-import { moneyOf, unmatchedOf } from './sales.ts';
+import { approvalLines, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -45,11 +45,12 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const { merchant_id } = ask;
   const tables = tablesOf(ports.tables, merchant_id);
   const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
-  const { unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
-  const unmatched = await unmatchedOf(ports, mismatches, unconfirmed);
+  const { approvals: sales, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
+  const approvals = await approvalLines(ports, sales);
+  const unmatched = await unmatchedOf(ports, ask, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
-  const fleet = await fleetOf(ports, merchant_id, tally, signal);
+  const fleet = await fleetOf(ports, merchant_id, tally, withApprovals(mismatchesOnce(ports), approvals), signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
@@ -65,6 +66,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       shed: await store.exchanges.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
     ...money,
+    approvals,
     unmatched: unmatched.lines,
     ...sumsOf({ ...ports, tables }, tally),
     limitations: limitationLines(tables.limitations, tally, {
@@ -96,7 +98,21 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       approvals: left_out.approvals,
       unmatched: unmatched.left_out + left_out.unconfirmed,
     },
-    ...(await provenNow(ports, merchant_id, merchant, { unmatched: unmatched.lines, approvals: money.approvals })),
+    ...(await provenNow(ports, merchant, fleet.readiness, [...unmatched.lines, ...approvals])),
+  };
+}
+
+/** A verdict of the report fits its own findings, also those of which no line of the audit says so yet. */
+function withApprovals(known: Mismatches, approvals: Report['approvals']): Mismatches {
+  const open = approvals.filter(({ state }) => state === 'open');
+  return async (merchant_id) => {
+    const { mismatches, acknowledged } = await known(merchant_id);
+    const named = new Set(mismatches.flatMap(({ kind, subject }) => (kind === 'approvals' ? [subject] : [])));
+    const own = open.filter((one) => one.merchant_id === merchant_id && !named.has(one.id));
+    return {
+      acknowledged,
+      mismatches: [...mismatches, ...own.map(({ id }) => ({ kind: 'approvals', subject: id }) as const)],
+    };
   };
 }
 
@@ -115,20 +131,19 @@ async function receiversIn(
 /** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or are acknowledged, each approved once, and a chain that is intact. */
 async function provenNow(
   ports: Ports,
-  merchant_id: string | null,
   merchant: Merchant | null,
-  { unmatched, approvals }: Pick<Report, 'unmatched' | 'approvals'>,
+  readiness: Report['readiness'],
+  found: readonly { state: Line<'unmatched'>['state'] }[],
 ) {
   const { store, clock } = ports;
   const head = (await store.audit.audits(1))[0];
   // The whole chain, whatever the period: a line that was changed earlier puts the later ones in doubt.
   const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
   const audit_head = { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' };
-  const readiness = merchant_id === null ? null : await merchantReadiness(ports, merchant_id);
   const is_about_completion = merchant !== null && readiness?.about === 'completion';
   const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
   const made_at = iso(clock.now());
-  const agrees = approvals.length === 0 && unmatched.every(({ state }) => state !== 'open');
+  const agrees = found.every(({ state }) => state !== 'open');
   const certificate =
     audit.intact && agrees ? certificateOf(completion, readiness?.acknowledged ?? [], made_at, audit_head) : null;
   return { made_at, readiness, completion, certificate, audit_head, audit };

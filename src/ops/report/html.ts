@@ -185,24 +185,22 @@ function wholeCompletion(report: Report, words: Words): Annex[] {
   return shown === null ? [] : [{ title: words.t('report.section.completion'), is_empty: false, shown }];
 }
 
-/** How many lines are not in a list, and the command that lists them. */
-function leftOut({ merchant_id, period, left_out }: Report, { t }: Words, list: CutList): Content {
-  const count = left_out[list];
+/** How many lines are not in a list, and the command that lists all, where one does. */
+function leftOut(report: Report, { t }: Words, list: CutList): Content {
+  const count = report.left_out[list];
   if (count === 0) return null;
-  const of = `--since ${period.since} --until ${period.until} --format csv`;
-  const parts: Readonly<Partial<Record<CutList, string>>> =
-    merchant_id === null
-      ? { approvals: 'approvals', unmatched: 'unmatched' }
-      : { approvals: 'sales', unmatched: 'sales --outcome lost' };
-  const part = parts[list];
-  const command = part === undefined ? null : code(`puente report ${merchant_id ?? '<merchant>'} ${of} --part ${part}`);
+  const command = list === 'approvals' || list === 'unmatched' ? commandFor(report, list) : null;
   return html` ${t('report.cut', { count })} ${command}`;
 }
 
 /** The command that lists sales and refunds, a line each; the options of a sum choose its own. */
-function openings({ merchant_id, period }: Report): Html {
+function openings(report: Report): Html {
+  return html`<p>${commandFor(report, 'sales …')}</p>`;
+}
+
+function commandFor({ merchant_id, period }: Report, part: string): Content {
   const of = merchant_id === null ? '' : ` ${merchant_id}`;
-  return html`<p>${code(`puente report${of} --since ${period.since} --until ${period.until} --format csv --part sales …`)}</p>`;
+  return code(`puente report${of} --since ${period.since} --until ${period.until} --format csv --part ${part}`);
 }
 
 function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {

@@ -77,6 +77,13 @@ export const moneyLine = z.object({
 });
 export type MoneyLine = z.infer<typeof moneyLine>;
 
+/** Null until a person has acknowledged it. */
+const acknowledgement = {
+  acknowledged_by: z.string().nullable(),
+  acknowledged_at: time.nullable(),
+  acknowledged_why: z.string().nullable(),
+};
+
 /** The tables of a report, with fields in column order; the check of the audit chain is a table of one row. */
 const parts = {
   sums: z.array(z.object(sum)).describe('sales and refunds by the time of their creation'),
@@ -113,15 +120,15 @@ const parts = {
         amount: z.string().nullable(),
         what: z.string().describe('both sides in one sentence'),
         said: said.nullable(),
-        acknowledged_by: z.string().nullable(),
-        acknowledged_at: time.nullable(),
-        acknowledged_why: z.string().nullable(),
+        ...acknowledgement,
       }),
     )
     .describe(
       'sales that Puente knows and upstream does not, orders that upstream knows and Puente does not, differences',
     ),
-  approvals: z.array(moneyLine).describe('paid sales without exactly one approved payment, and unpaid ones with any'),
+  approvals: z
+    .array(moneyLine.extend({ state: z.enum(['open', 'acknowledged']), ...acknowledgement }))
+    .describe('paid sales without exactly one approved payment, and unpaid ones with any'),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
   ),

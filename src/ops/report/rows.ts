@@ -12,6 +12,8 @@ import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
 /** The lists of a report as rows; each cell by the key of its column's name (`report.head`). */
 export function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
   const { t } = words;
+  const names = new Map(report.merchants.map(({ merchant_id, name }) => [merchant_id, name]));
+  const merchantIn: MerchantIn = (id) => nameOf(words, id, names.get(id) ?? null);
   const limitation = ({ id, title, effect, workaround }: Report['limitations'][number]) => {
     return {
       number: id,
@@ -34,10 +36,10 @@ export function rowsOf(report: Report, words: Words, advised: (loss: Line<'losse
       open_differences: one.open_differences,
     })),
     findings: report.findings.map(({ merchant_id, what, said, command }) => {
-      return { merchant: merchant_id, what: says(words, what, said), command: code(command) };
+      return { merchant: merchantIn(merchant_id), what: says(words, what, said), command: code(command) };
     }),
-    ...moneyRows(report, words),
-    ...callRows(report, words, advised),
+    ...moneyRows(report, words, merchantIn),
+    ...callRows(report, words, advised, merchantIn),
     incidents: report.incidents.map((line) => auditRow(words, line)),
     decisions: report.decisions.map((line) => auditRow(words, line)),
     limitations: report.limitations.flatMap(({ hits, calls, ...one }) =>
@@ -75,7 +77,10 @@ export function sumRow(words: Words, { what, lane, family, outcome, count, witho
   };
 }
 
-function moneyRows(report: Report, words: Words) {
+/** The id of a merchant, and its name. */
+type MerchantIn = (id: string) => string;
+
+function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
   const { t } = words;
   return {
     sums: report.sums.map((sum) => sumRow(words, sum)),
@@ -89,47 +94,60 @@ function moneyRows(report: Report, words: Words) {
       return [{ sum: names.map((name) => t(name)).join(', '), count, amount, command: code(options) }];
     }),
     move_sums: report.move_sums.map(({ merchant_id, since, until: _until, line, before, after, ...one }) => ({
-      merchant: merchant_id,
+      merchant: merchantIn(merchant_id),
       since: timeOf(words, since),
       move: line === null ? t('report.no_move') : recorded(words, `${factText(before)} → ${factText(after)}`),
       ...sumRow(words, one),
     })),
     unmatched: report.unmatched.map(
-      ({ state, known_to, id, order_id, found_at, merchant_id, unit, what, said, acknowledged_by, ...one }) => ({
+      ({ state, known_to, id, order_id, found_at, merchant_id, unit, what, said, ...one }) => ({
         sale: id,
         state: t(`unmatched.${state}`),
         known_to: t(`unmatched.${known_to}`),
         amount: moneyOf(words, one),
-        what: [
-          says(words, what, said),
-          acknowledged_by === null
-            ? null
-            : html` ${acknowledged_by}, ${timeOf(words, one.acknowledged_at)}: ${one.acknowledged_why}`,
-        ],
+        what: [says(words, what, said), acknowledgedBy(words, one)],
         order: order_id,
-        merchant: merchant_id,
+        merchant: merchantIn(merchant_id),
         unit,
         since: timeOf(words, found_at),
       }),
     ),
-    approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, ...money }) => ({
+    approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, state, ...one }) => ({
       sale: id,
+      state: [t(`unmatched.${state}`), acknowledgedBy(words, one)],
       order: order_id,
       at: timeOf(words, at),
-      merchant: merchant_id,
+      merchant: merchantIn(merchant_id),
       unit,
       outcome: t(`outcome.${outcome}`),
       approvals,
-      amount: moneyOf(words, money),
+      amount: moneyOf(words, one),
     })),
   };
+}
+
+/** Who has acknowledged a sale, when and why. */
+function acknowledgedBy(
+  words: Words,
+  {
+    acknowledged_by: who,
+    acknowledged_at: at,
+    acknowledged_why: why,
+  }: Pick<Line<'approvals'>, `acknowledged_${'by' | 'at' | 'why'}`>,
+): Content {
+  return who === null ? null : html` ${who}, ${timeOf(words, at)}: ${why}`;
 }
 
 function moneyOf(words: Words, { currency, amount }: { currency: string | null; amount: string | null }): Content {
   return amount === null ? null : html`<span class="money">${currency} ${words.decimal(amount)}</span>`;
 }
 
-function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
+function callRows(
+  report: Report,
+  words: Words,
+  advised: (loss: Line<'losses'>) => Said | null,
+  merchantIn: MerchantIn,
+) {
   const { t } = words;
   return {
     traffic: report.traffic.map(({ calls, outcomes: { ok, business, auth, fault }, ...one }) => {
@@ -152,7 +170,7 @@ function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) 
       advice: says(words, one.advice, advised(one)),
     })),
     differences: report.differences.map(({ merchant_id, operation, what, path, legacy, orders, ...one }) => ({
-      merchant: merchant_id,
+      merchant: merchantIn(merchant_id),
       operation,
       what: `${t(`report.difference.${what}`)} ${path}`.trimEnd(),
       legacy: code(legacy),
@@ -167,7 +185,7 @@ function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) 
     }),
     receivers: report.receivers.map(({ merchant_id, receiver, success_rate: rate, ...one }) => ({
       receiver: receiver === null ? t('report.held_back') : nameOf(words, receiver),
-      merchant: nameOf(words, merchant_id),
+      merchant: merchantIn(merchant_id),
       success: rate === null ? null : `${words.number(rate)} %`,
       delivered: one.delivered,
       late: one.late,

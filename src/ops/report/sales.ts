@@ -1,19 +1,18 @@
 /** The money of a report: sales and refunds of a period by outcome, their sums, and the rows that each sum consists of. */
 import { withoutNoise } from '../../contract/legacy-amount.ts';
-import type { Order } from '../../contract/orders.ts';
 import { say } from '../../locales/message.ts';
 import { decimalOfMinor, minorUnits } from '../../mapping/values.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { nodesOf } from '../../proxy/sales/order-transition.ts';
+import { approvalsOf, nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
-import { type AcknowledgedSale, acknowledgedLoss, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
+import { type AcknowledgedSale, acknowledgementFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
-import type { FoundMismatch, Move } from './decisions.ts';
+import { decisionLines, type FoundMismatch, type Move } from './decisions.ts';
 import { type Line, type MoneyLine, outcomesOfMoney, type Report, type ReportAsk, type SaleQuery } from './report.ts';
 import type { Tally } from './tally.ts';
 
@@ -24,7 +23,9 @@ const MOST_LINES = 5_000;
 /** Of each merchant in the report of a fleet; a report of the merchant has the others. */
 const MOST_OF_ONE = 100;
 
-export interface Money extends Pick<Report, 'sums' | 'move_sums' | 'approvals'> {
+export interface Money extends Pick<Report, 'sums' | 'move_sums'> {
+  /** Paid sales without exactly one approved payment, and unpaid ones with any. */
+  approvals: MoneyLine[];
   /** Sales whose order upstream has not shown: lost, or still in doubt. */
   unconfirmed: MoneyLine[];
   left_out: Record<'move_sums' | 'approvals' | 'unconfirmed', number>;
@@ -40,15 +41,15 @@ export async function moneyOf(
 ): Promise<Money> {
   const sums = newSums();
   const by_move = new Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>();
-  const approvals = listOf(ask);
-  const unconfirmed = listOf(ask);
+  const approvals = listOf<MoneyLine>(ask);
+  const unconfirmed = listOf<MoneyLine>(ask);
   const bounds = Map.groupBy(moves, ({ merchant_id }) => merchant_id);
   for await (const page of salePages(ports, ask, signal)) {
     for (const line of page) {
       sums.add(line);
       const own = bounds.get(line.merchant_id);
       if (own !== undefined) spanOf(by_move, ask, own, line).add(line);
-      if (line.approvals !== null && line.approvals !== Number(line.outcome === 'paid')) approvals.add(line);
+      if (isNotApprovedOnce(line)) approvals.add(line);
       if (isUnconfirmed(ports, line)) unconfirmed.add(line);
     }
   }
@@ -68,21 +69,25 @@ export async function moneyOf(
 }
 
 /** Lines in bounded memory; in a fleet's report no merchant takes the room of the others. The rest is counted. */
-function listOf({ merchant_id }: ReportAsk) {
+function listOf<Row extends { merchant_id: string }>({ merchant_id }: ReportAsk) {
   const most_of_one = merchant_id === null ? MOST_OF_ONE : MOST_LINES;
-  const lines: MoneyLine[] = [];
+  const lines: Row[] = [];
   const kept = new Map<string, number>();
   let more = 0;
   return {
     lines,
     left_out: () => more,
-    add(line: MoneyLine): void {
+    add(line: Row): void {
       const own = kept.get(line.merchant_id) ?? 0;
       if (own >= most_of_one || lines.length >= MOST_LINES) return void more++;
       kept.set(line.merchant_id, own + 1);
       lines.push(line);
     },
   };
+}
+
+function isNotApprovedOnce({ approvals, outcome }: MoneyLine): boolean {
+  return approvals !== null && approvals !== Number(outcome === 'paid');
 }
 
 /** Until the replay window ends, a create in doubt is still being resolved, as reconciliation judges it. */
@@ -168,20 +173,13 @@ interface Site {
 /** Of the orders lane, by its order as last read: what tills see depends on a setting (`merchants.declined`). */
 function ofLink({ currency, exponent }: Site) {
   return (link: Link): MoneyLine => {
-    const { merchant_id, family, lane, unit, legacy_id, order_id, order, amount_minor } = link;
+    const { merchant_id, family, lane, unit, legacy_id, order_id, amount_minor } = link;
     const outcome = stateOfLink(link);
     const by = { what: 'sale', lane, family, currency, outcome } as const;
-    const approvals = approvalsOf(order, family);
+    const approvals = approvalsOf(link);
     const at = iso(link.created_at);
     return { at, merchant_id, ...by, unit, id: legacy_id, order_id, approvals, ...amountOf(amount_minor, exponent) };
   };
-}
-
-/** Payments of the order that were approved; null where the order lists none and may be all cash (QR). */
-function approvalsOf(order: Order | null, family: Link['family']): number | null {
-  const payments = order?.transactions?.payments ?? [];
-  if (order === null || (payments.length === 0 && family === 'qr')) return null;
-  return payments.filter(({ status }) => status === 'processed' || status === 'refunded').length;
 }
 
 function ofRefund({ currency, exponent }: Site) {
@@ -228,19 +226,63 @@ function amountOf(minor: number | null, exponent: number): Pick<MoneyLine, 'amou
   return { amount_minor: String(minor), amount: decimalOfMinor(BigInt(minor), exponent) };
 }
 
-// Sales that Puente and upstream do not both know, or know differently.
+// Sales that Puente and upstream do not both know, or know differently, and sales that were not approved once.
 
-/** @param found by reconciliation and reads, ascending. @param unconfirmed sales that upstream never showed. */
+/** What a report lists of them: open ones first. */
 export async function unmatchedOf(
   ports: Ports,
+  ask: ReportAsk,
   found: readonly FoundMismatch[],
   unconfirmed: readonly MoneyLine[],
 ): Promise<{ lines: Line<'unmatched'>[]; left_out: number }> {
+  const all: Line<'unmatched'>[] = [];
+  for await (const line of unmatchedLines(ports, found, [unconfirmed])) all.push(line);
+  const rank = ({ state }: Line<'unmatched'>): number => ['open', 'acknowledged', 'repaired'].indexOf(state);
+  const list = listOf<Line<'unmatched'>>(ask);
+  for (const line of all.toSorted((a, b) => rank(a) - rank(b) || compare(a.found_at, b.found_at))) list.add(line);
+  return { lines: list.lines, left_out: list.left_out() };
+}
+
+/** Every line of a list that a report cuts. */
+export async function* wholeList(
+  ports: Ports,
+  ask: ReportAsk,
+  part: 'approvals' | 'unmatched',
+  signal: AbortSignal | null,
+): AsyncGenerator<Line<typeof part>> {
+  const pages = async function* (isWanted: (line: MoneyLine) => boolean) {
+    for await (const page of salePages(ports, ask, signal)) yield page.filter(isWanted);
+  };
+  if (part === 'approvals') for await (const page of pages(isNotApprovedOnce)) yield* await approvalLines(ports, page);
+  else {
+    const { mismatches } = await decisionLines(ports, ask, signal);
+    const unconfirmed = pages((line) => isUnconfirmed(ports, line));
+    yield* unmatchedLines(ports, mismatches, unconfirmed);
+  }
+}
+
+/** With the person who has acknowledged each. */
+export async function approvalLines(ports: Ports, sales: readonly MoneyLine[]): Promise<Line<'approvals'>[]> {
+  const lines: Line<'approvals'>[] = [];
+  for (const [index, line] of sales.entries()) {
+    if (index % PAGE === PAGE - 1) await nextTick();
+    const acknowledged = await acknowledgementFor(ports, line.id, 'approvals');
+    lines.push({ ...line, state: acknowledged === null ? 'open' : 'acknowledged', ...namesOf(acknowledged) });
+  }
+  return lines;
+}
+
+/** @param found by reconciliation and reads, ascending. @param unconfirmed pages of sales that upstream never showed. */
+async function* unmatchedLines(
+  ports: Ports,
+  found: readonly FoundMismatch[],
+  unconfirmed: AsyncIterable<readonly MoneyLine[]> | Iterable<readonly MoneyLine[]>,
+): AsyncGenerator<Line<'unmatched'>> {
   const { store, tables } = ports;
   const sites = new Map((await store.merchants.merchants()).map(({ id, site }) => [id, site]));
-  const lines: Line<'unmatched'>[] = [];
-  // The last report of a kind and sale counts.
-  const last = new Map(found.map((one) => [`${one.kind} ${one.subject}`, one]));
+  // The last report of a kind and sale counts. Approvals are no disagreement with upstream, and a list of their own.
+  const unmatched = found.filter(({ kind }) => kind !== 'approvals');
+  const last = new Map(unmatched.map((one) => [`${one.kind} ${one.subject}`, one]));
   for (const [index, one] of [...last.values()].entries()) {
     if (index % PAGE === PAGE - 1) await nextTick();
     const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
@@ -248,28 +290,26 @@ export async function unmatchedOf(
     const fate = one.is_repaired || hasItsOrder(one, link) ? 'repaired' : await fateOf(ports, one);
     const acknowledged = fate === 'repaired' ? null : fate;
     const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
-    lines.push({
+    yield {
       known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
       state: fate === 'repaired' ? fate : fate === null ? 'open' : 'acknowledged',
       ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
-      ...amountOf(link?.amount_minor ?? null, exponent),
+      ...amountOf(link?.amount_minor ?? one.amount_minor, exponent),
       ...{ what: reason, said, ...namesOf(acknowledged) },
-    });
+    };
   }
-  for (const [index, one] of unconfirmed.entries()) {
-    if (index % PAGE === PAGE - 1) await nextTick();
-    const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } = one;
-    if (last.has(`missing ${id}`)) continue;
-    const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
-    const { text: what, said } = say(`unmatched.${kind}`, {});
-    const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
-    const acknowledged = await acknowledgedLoss(ports, id);
-    const state = acknowledged === null ? 'open' : 'acknowledged';
-    lines.push({ known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(acknowledged) });
-  }
-  const rank = ({ state }: Line<'unmatched'>): number => ['open', 'acknowledged', 'repaired'].indexOf(state);
-  const sorted = lines.toSorted((a, b) => rank(a) - rank(b) || compare(a.found_at, b.found_at));
-  return { lines: sorted.slice(0, MOST_LINES), left_out: Math.max(0, sorted.length - MOST_LINES) };
+  for await (const page of unconfirmed)
+    for (const [index, one] of page.entries()) {
+      if (index % PAGE === PAGE - 1) await nextTick();
+      const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } = one;
+      if (last.has(`missing ${id}`)) continue;
+      const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
+      const { text: what, said } = say(`unmatched.${kind}`, {});
+      const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
+      const acknowledged = await acknowledgementFor(ports, id, 'missing');
+      const state = acknowledged === null ? 'open' : 'acknowledged';
+      yield { known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(acknowledged) };
+    }
 }
 
 function namesOf(acknowledged: AcknowledgedSale | null) {

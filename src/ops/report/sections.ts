@@ -6,10 +6,11 @@ import { lossWeights } from '../../proxy/records/evidence.ts';
 import { LATE_AFTER_MS, type NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { DAY_MS, dayOf, HOUR_MS, shown } from '../fields.ts';
+import { dayOf, shown } from '../fields.ts';
+import { slicesOf } from '../notices.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
-import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
+import { type Mismatches, merchantReadiness } from '../readiness/readiness.ts';
 import type { Line, Report, ReportAsk } from './report.ts';
 import type { Tally } from './tally.ts';
 
@@ -18,13 +19,18 @@ const MOST_OF_ONE = 5;
 /** Blockers in one report: those of a thousand merchants. */
 const MOST_FINDINGS = 5_000;
 
-type Fleet = Pick<Report, 'merchants' | 'verdicts' | 'findings'> & { left_out: number };
+interface Fleet extends Pick<Report, 'merchants' | 'verdicts' | 'findings'> {
+  left_out: number;
+  /** Of the only merchant; null for all. */
+  readiness: Report['readiness'];
+}
 
 /** Merchants by id: those with a row, and those whose calls were proxied. Other work runs between two of them. */
 export async function fleetOf(
   ports: Ports,
   merchant_id: string | null,
   tally: Tally,
+  mismatches: Mismatches,
   signal: AbortSignal | null,
 ): Promise<Fleet> {
   const known = new Map((await knownTo(ports, merchant_id)).map((merchant) => [merchant.id, merchant]));
@@ -38,12 +44,13 @@ export async function fleetOf(
     verdicts: { ready: 0, blocked: 0, inconclusive: 0 },
     findings: [],
     left_out: 0,
+    readiness: null,
   };
-  const mismatches = mismatchesOnce(ports);
   for (const id of ids) {
     signal?.throwIfAborted();
     const readiness = await merchantReadiness(ports, id, mismatches);
     const { verdict, blockers } = readiness;
+    if (merchant_id !== null) fleet.readiness = readiness;
     const { calls, faults, losses } = tally.merchants.get(id) ?? { calls: 0, faults: 0, losses: 0 };
     const merchant = known.get(id) ?? null;
     const { intended: stage, share } = stageInForce(ports.settings, merchant, null);
@@ -76,11 +83,6 @@ async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Me
   return merchant === null ? [] : [merchant];
 }
 
-/** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
-const MOST_SLICES = 20_000;
-/** No Puente ran before this date. */
-const FIRST_INSTANT = Date.UTC(2026, 0, 1);
-
 const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
 
 type NoticeTotals = Record<NoticeSum['form'], number>;
@@ -91,13 +93,12 @@ export async function noticeLines(
   ask: ReportAsk,
   signal: AbortSignal | null,
 ): Promise<{ lines: Line<'notices'>[]; days: Line<'notice_days'>[]; totals: NoticeTotals }> {
-  const { since, until, merchant_id } = ask;
+  const { merchant_id } = ask;
   const fresh_since = ports.clock.now() - LATE_AFTER_MS; // a notice that still waits then, or was refused before, is stuck
   const lines = new Map(noticeTopics.map((topic) => [topic, { topic, retried: 0, ...NO_NOTICES }]));
   const days = new Map<string, Line<'notice_days'>>();
   const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
-  const last = Math.min(until, ports.clock.now() + HOUR_MS);
-  for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
+  for (const [from, to] of slicesOf(ports, ask, fresh_since)) {
     signal?.throwIfAborted();
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
     for (const sum of await ports.store.notices.sumNotices(period)) {
@@ -121,17 +122,6 @@ function add(line: Omit<Line<'notice_days'>, 'day'>, sum: NoticeSum, is_fresh: b
 
 function isStuck({ state, attempts }: Pick<NoticeSum, 'state' | 'attempts'>, is_fresh: boolean): boolean {
   return state === 'pending' && (attempts > 0 || !is_fresh);
-}
-
-/** [from, to) one after the other; none has both fresh and older notices, or parts of two UTC days. */
-function* slices(since: number, until: number, fresh_since: number): Generator<[number, number]> {
-  const size = Math.max(HOUR_MS, (until - since) / MOST_SLICES);
-  for (let from = since; from < until; ) {
-    const next = Math.min(until, from + size, (Math.floor(from / DAY_MS) + 1) * DAY_MS);
-    const to = from < fresh_since && fresh_since < next ? fresh_since : next;
-    yield [from, to];
-    from = to;
-  }
 }
 
 const MOST_DIFFERENCES = 5_000;

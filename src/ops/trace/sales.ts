@@ -7,13 +7,11 @@ import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fields.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
-import { type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
+import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
 const MOST_LISTED = 500;
-/** The newest sales with one reference, of each lane; a till that gives all its sales the same one has more. */
-export const MOST_OF_REFERENCE = 500;
 
 const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/, encoded(say('input.amount', { example: '1500.50' })));
 
@@ -65,10 +63,6 @@ export const salesView = z.object({
   sales: z.array(saleLine),
   next: z.string().nullable().describe('`before` of the next page; null at the end'),
   searched_to: time.nullable().describe('where a search of many sales paused; null: it found a whole page, or the end'),
-  newest_of_reference: z
-    .int()
-    .nullable()
-    .describe('so many sales of each lane have this reference, or more: older ones were not searched; null: all were'),
 });
 export type SalesView = z.infer<typeof salesView>;
 
@@ -76,15 +70,12 @@ export type SalesView = z.infer<typeof salesView>;
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
   const filter = await filterOf(ports, query);
   const before = placeIn(query.before);
-  const { links, sales, is_cut } = await idsOf(ports, query);
   const decimals = decimalBounds(query);
   const [on_orders, on_legacy] = await Promise.all([
-    query.lane === 'legacy'
-      ? NOTHING
-      : ports.store.history.listLinks(defined({ ...filter, ids: links }), before, query.limit),
+    query.lane === 'legacy' ? NOTHING : ports.store.history.listLinks(filter, before, query.limit),
     query.lane === 'orders'
       ? NOTHING
-      : ports.store.legacy_sales.listLegacySales(defined({ ...filter, ids: sales, ...decimals }), before, query.limit),
+      : ports.store.legacy_sales.listLegacySales({ ...filter, ...decimals }, before, query.limit),
   ]);
   const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
   const lines = await Promise.all(rows.map((row) => lineOf(ports, row, filter.now)));
@@ -92,7 +83,6 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
     sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),
     next: next === null ? null : `${next.at}_${next.id}`,
     searched_to: is_paused && next !== null ? iso(next.at) : null,
-    newest_of_reference: is_cut ? MOST_OF_REFERENCE : null,
   };
 }
 
@@ -105,19 +95,14 @@ function merged(on_orders: SalePage<Link>, on_legacy: SalePage<LegacySale>, limi
   const all: Row[] = [
     ...on_orders.rows.map((link) => ({ place: { at: link.created_at, id: link.legacy_id }, link, sale: null })),
     ...on_legacy.rows.map((sale) => ({ place: { at: sale.created_at, id: sale.id }, link: null, sale })),
-  ].toSorted((one, other) => -compared(one.place, other.place));
-  const ends = [on_orders.next, on_legacy.next].filter((one) => one !== null).toSorted(compared);
+  ].toSorted((one, other) => -comparePlaces(one.place, other.place));
+  const ends = [on_orders.next, on_legacy.next].filter((one) => one !== null).toSorted(comparePlaces);
   const reached = ends.at(-1) ?? null;
-  const seen = reached === null ? all : all.filter(({ place }) => compared(place, reached) >= 0);
+  const seen = reached === null ? all : all.filter(({ place }) => comparePlaces(place, reached) >= 0);
   const rows = seen.slice(0, limit);
   const last = rows.at(-1)?.place ?? null;
   const is_cut = seen.length > limit || (rows.length === limit && reached !== null);
   return { rows, next: is_cut ? last : reached, is_paused: !is_cut && reached !== null };
-}
-
-/** By time of creation. Ids begin with it, and decide between sales of one millisecond. */
-function compared(one: SalePlace, other: SalePlace): number {
-  return one.at - other.at || (one.id < other.id ? -1 : Number(one.id > other.id));
 }
 
 function placeIn(text: string | undefined): SalePlace | null {
@@ -134,27 +119,6 @@ async function lineOf(ports: Ports, { link, sale }: Row, now: number): Promise<S
   return saleLine.parse({ ...view, state });
 }
 
-/** Sales of a reference are found by its index, and filtered by their ids. */
-async function idsOf({ store }: Ports, { reference, merchant }: z.infer<typeof salesQuery>) {
-  if (reference === undefined) return { is_cut: false };
-  const [links, sales] = await Promise.all(
-    merchant === undefined
-      ? [
-          store.history.linksByAnyReference(reference, MOST_OF_REFERENCE),
-          store.legacy_sales.legacySalesByAnyReference(reference, MOST_OF_REFERENCE),
-        ]
-      : [
-          store.history.linksByClientReference(merchant, reference, MOST_OF_REFERENCE),
-          store.legacy_sales.legacySalesByReference(merchant, reference, MOST_OF_REFERENCE),
-        ],
-  );
-  return {
-    links: links.map(({ legacy_id }) => legacy_id),
-    sales: sales.map(({ id }) => id),
-    is_cut: links.length === MOST_OF_REFERENCE || sales.length === MOST_OF_REFERENCE,
-  };
-}
-
 // Amounts: people write them in the currency of a site, rows hold its minor units.
 
 /** More decimals than any currency of a site has. */
@@ -163,7 +127,7 @@ const exactly = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : minorUnits(text, DECIMALS);
 
 async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SaleFilter> {
-  const { merchant, unit, state, family, since, until } = query;
+  const { merchant, unit, state, family, reference, since, until } = query;
   if (since !== undefined && until !== undefined && until <= since) {
     const window = { since_at: iso(since), until_at: iso(until) };
     throw new PuenteError('bad_request', say('refusal.empty_window', window));
@@ -175,6 +139,7 @@ async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promis
     unit,
     state,
     family,
+    reference,
     since,
     until,
     // The widest bounds of several sites; `isPriced` compares again.

@@ -11,7 +11,7 @@ import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
-import { iso, lane, said, shown, time } from '../fields.ts';
+import { defined, iso, lane, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, traceStep } from './steps.ts';
 
@@ -270,25 +270,18 @@ async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
 }
 
 /** A till's own reference, of one merchant or of all; or the one that Puente derived from an id and sent upstream. */
-async function byReference(ports: Ports, reference: string, merchant_id?: string): Promise<Subject[]> {
-  const { store } = ports;
-  const [links, sales] = await Promise.all(
-    merchant_id === undefined
-      ? [
-          store.history.linksByAnyReference(reference, MOST_SUBJECTS),
-          store.legacy_sales.legacySalesByAnyReference(reference, MOST_SUBJECTS),
-        ]
-      : [
-          store.history.linksByClientReference(merchant_id, reference, MOST_SUBJECTS),
-          store.legacy_sales.legacySalesByReference(merchant_id, reference, MOST_SUBJECTS),
-        ],
-  );
+async function byReference({ store, clock }: Ports, reference: string, merchant_id?: string): Promise<Subject[]> {
+  const filter = defined({ merchant_id, reference, with_unproven: true, now: clock.now() });
+  const [links, sales] = await Promise.all([
+    store.history.listLinks(filter, null, MOST_SUBJECTS),
+    store.legacy_sales.listLegacySales(filter, null, MOST_SUBJECTS),
+  ]);
   const derived = legacyIdOf(reference);
   const sent = derived === null ? null : await store.links.link(derived);
   return [
     ...subjectsOf('reference', sent),
-    ...links.flatMap((link) => subjectsOf('reference', link)),
-    ...sales.flatMap((sale) => subjectsOf('reference', null, sale)),
+    ...links.rows.flatMap((link) => subjectsOf('reference', link)),
+    ...sales.rows.flatMap((sale) => subjectsOf('reference', null, sale)),
   ].toSorted((a, b) => bornAt(b) - bornAt(a));
 }
 

@@ -75,7 +75,7 @@ export interface ExchangeFilter {
 }
 
 export interface CallSeen
-  extends Pick<Exchange, 'at' | 'merchant_id' | 'operation' | 'lane' | 'outcome' | 'duration_ms'> {
+  extends Pick<Exchange, 'at' | 'merchant_id' | 'operation' | 'legacy_id' | 'lane' | 'outcome' | 'duration_ms'> {
   sequence: number;
 }
 

@@ -3,6 +3,8 @@ import { durationMs } from '../../contract/duration.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import type { MerchantOrderState } from '../../contract/merchant-orders.ts';
 import type { Order } from '../../contract/orders.ts';
+import type { Spoken } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import type { NoticeTopic } from '../../mapping/schema.ts';
 import type { StateRow, Tables } from '../../mapping/tables.ts';
 import { minorUnits } from '../../mapping/values.ts';
@@ -271,6 +273,22 @@ export function sumsOf(order: Order | null, sale_minor: number, exponent: number
 
 export function sumOf(nodes: readonly RefundNode[], exponent: number): number {
   return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
+}
+
+/** Approved payments of the order, refunded ones too; null where it lists none and may be all cash (QR). */
+export function approvalsOf({ order, family }: Pick<Link, 'order' | 'family'>): number | null {
+  const payments = order?.transactions?.payments ?? [];
+  if (order === null || (payments.length === 0 && family === 'qr')) return null;
+  return payments.filter(({ status }) => status === 'processed' || status === 'refunded').length;
+}
+
+/** What is wrong with a sale that was paid without exactly one approved payment, or not paid with any; else null. */
+export function approvalFault(link: Pick<Link, 'order' | 'family' | 'state'>): Spoken | null {
+  const { order, state } = link;
+  const approvals = approvalsOf(link);
+  if (order === null || approvals === null || state === 'LIVE') return null;
+  const is_paid = state === 'DONE' && (order.status === 'processed' || order.status === 'refunded');
+  return approvals === Number(is_paid) ? null : say('mismatch.approvals', { order_status: order.status, approvals });
 }
 
 export function nodesOf(order: Order | null): readonly RefundNode[] {

@@ -12,7 +12,7 @@ import type { RestoredGap } from '../records/upkeep.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
 import { blankLink, derivedReference, legacyIdOf } from './new-link.ts';
-import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
+import { type AdvanceRules, advance, approvalFault, rowOf } from './order-transition.ts';
 import { readOrder } from './refresh.ts';
 import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
 
@@ -54,6 +54,7 @@ export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orpha
     order_id,
     what: in_the_way ?? told,
     repair: in_the_way === null ? 'adopt' : 'none',
+    amount_minor: link.amount_minor,
     order,
     link,
   };
@@ -186,9 +187,9 @@ export async function rebuiltLink(
 /**
  * `missing`: upstream does not know the order, or the outcome of a create is unknown. `stale`: the link is behind its
  * order. `orphan`: Puente caused the order, and no link has it. `amount`: the sums differ. `contradiction`: another
- * term of the sale differs. `state`: both are final, and they disagree.
+ * term of the sale differs. `state`: both are final, and they disagree. `approvals`: not one approval of a paid sale.
  */
-export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'contradiction', 'state'] as const;
+export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'contradiction', 'state', 'approvals'] as const;
 export type MismatchKind = (typeof mismatchKinds)[number];
 
 /** `read`: move the link to its order. `give_up`: report it lost, free its unit. `adopt`: give the order its link. */
@@ -203,6 +204,8 @@ export interface Mismatch {
   /** One sentence with both sides. */
   what: Spoken;
   repair: Repair;
+  /** Of an orphan, as its order says: its sale may be stored nowhere. */
+  amount_minor?: number;
 }
 
 /** `missing`: upstream answered that it does not exist. `gone`: it is also given up (`isGone`). */
@@ -223,7 +226,10 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
     return { ...about(link), kind: 'stale', what, repair: 'read' };
   }
   const row = rowOf(link, order, tables, rules);
-  if (!disagrees(link, order, row)) return null;
+  if (!disagrees(link, order, row)) {
+    const fault = approvalFault({ ...link, order });
+    return fault === null ? null : { ...about(link), kind: 'approvals', what: fault, repair: 'none' };
+  }
   const { legacy_state } = link;
   const what = say('mismatch.state', { legacy_state, order_status: order.status, shows: row.shows });
   return { ...about(link), kind: 'state', what, repair: 'none' };

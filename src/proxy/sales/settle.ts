@@ -12,7 +12,7 @@ import type { NewNotice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import type { LinkExtra } from '../store.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
-import { type AdvanceRules, advance, heldUntil, sumsOf } from './order-transition.ts';
+import { type AdvanceRules, advance, approvalFault, heldUntil, sumsOf } from './order-transition.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 export interface Decision extends LinkExtra {
@@ -96,6 +96,11 @@ export async function applyOrder(
   });
   const settled = before === null ? null : settlementOf(before, applied);
   if (settled !== null) ports.count('settlements', settlements[settled]);
+  const fault = before === null ? null : approvalFault(applied);
+  if (before !== null && fault !== null && fault.text !== approvalFault(before)?.text) {
+    ports.log.error('a sale was not approved exactly once', namesOf(applied, order.id));
+    await ports.store.audit.appendAudit(mismatchLine(ports, applied, order.id, 'approvals', fault));
+  }
   ports.memory.failpoint('order.applied');
   return applied;
 }
@@ -299,23 +304,24 @@ export async function reportContradiction(
   const known = contradicted.get(key);
   contradicted.set(key, { what, since_ms: known?.since_ms ?? tick_ms, last_ms: tick_ms });
   if (known?.what === what) return;
-  const { legacy_id, merchant_id, unit } = link;
   ports.count('contradictions', what);
-  ports.log.error('an answer contradicts its sale, and is ignored', {
-    legacy_id,
-    order_id,
-    merchant: merchant_id,
-    unit,
-    cause: what,
-  });
-  await ports.store.audit.appendAudit({
-    at: clock.now(),
-    who: 'puente',
-    action: `mismatch ${mismatchKindOf({ what })}`,
-    subject: legacy_id,
-    reason: encoded(said),
-    detail: { merchant: merchant_id, unit, order_id },
-  });
+  ports.log.error('an answer contradicts its sale, and is ignored', { ...namesOf(link, order_id), cause: what });
+  await ports.store.audit.appendAudit(mismatchLine(ports, link, order_id, mismatchKindOf({ what }), said));
+}
+
+function namesOf({ legacy_id, merchant_id: merchant, unit }: Link, order_id: string) {
+  return { legacy_id, order_id, merchant, unit };
+}
+
+function mismatchLine(
+  { clock }: Ports,
+  link: Link,
+  order_id: string,
+  kind: 'amount' | 'contradiction' | 'approvals',
+  said: Spoken,
+): AuditEntry {
+  const { legacy_id: subject, ...detail } = namesOf(link, order_id);
+  return { at: clock.now(), who: 'puente', action: `mismatch ${kind}`, subject, reason: encoded(said), detail };
 }
 
 /** The kind of mismatch under which it is stored and compared. */

@@ -147,6 +147,19 @@ describe('merchants of a running Puente', () => {
     await completes(inTerminal(['bash', '--noprofile', '--rcfile', startup, '-i'], here()), typed, becomes);
   });
 
+  it('bash keeps a name that several merchants have, and lists them', async () => {
+    await bench.notify(BRAZIL, { name: 'Café Norte' });
+    const terminal = inTerminal(['bash', '--noprofile', '--rcfile', startup, '-i'], here());
+    await terminal.answer(PROMPT, 'puente stage caf');
+    await terminal.answer('puente stage caf', `${keys.tab}${keys.tab}`);
+    await eventually(
+      async () => terminal.shown(),
+      (shown) => shown.includes(`${ARGENTINA} El Café Sur`) && shown.includes(`${BRAZIL} Café Norte`),
+    );
+    expect(terminal.shown()).toContain('puente stage caf');
+    await bench.notify(BRAZIL, { name: 'Padaria Sol' });
+  });
+
   it.for(MERCHANTS_TYPED)('zsh completes $typed', async ({ typed, becomes }, { skip }) => {
     skip(!isHere('zsh'), 'there is no zsh here');
     await completes(inTerminal(['zsh', '-d', '-i'], { ...here(), ZDOTDIR: zshHome() }), typed, becomes);

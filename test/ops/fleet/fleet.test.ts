@@ -22,6 +22,7 @@ function call(change: Partial<CallSeen> = {}): CallSeen {
     at: NOON,
     merchant_id: '1',
     operation: null,
+    legacy_id: null,
     lane: 'orders',
     outcome: 'ok',
     duration_ms: 40,

@@ -1,7 +1,7 @@
 /** The next step of a bulk move: the budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
-import { nextStep, settled, spentToday, startBulkMoves, summary } from '../../../src/ops/moves/bulk.ts';
+import { nextStep, settled, spentToday, startBulkMoves, summary, viewBulk } from '../../../src/ops/moves/bulk.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
@@ -70,6 +70,22 @@ describe('the next step', () => {
       why: encoded(say('bulk.summary', { moved: 0, proposed: 0, refused: 0, skipped: 1, waiting: 0 })),
     });
   });
+});
+
+it('is shown in pages of its merchants', async () => {
+  const folder = newFolder();
+  const store = await openStore(folder.file('bulk.db'));
+  await store.moves.saveBulkMove(bulkWith([item('1', 'refused'), item('2'), item('3')]), 0, null);
+  const pages: unknown[] = [];
+  for (let skip: number | null = 0; skip !== null; ) {
+    const page = await viewBulk({ store } as Ports, 'a-bulk-move', { skip, limit: 2 }); // it needs no more
+    pages.push(page.items.map(({ merchant_id }) => merchant_id));
+    expect(page.summary).toBe('0 moved, 0 proposed, 1 refused, 0 skipped, 2 waiting');
+    skip = page.next;
+  }
+  expect(pages).toEqual([['1', '2'], ['3']]);
+  await store.close();
+  folder.remove();
 });
 
 it('settles one merchant, and sums up', () => {

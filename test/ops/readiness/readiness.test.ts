@@ -76,6 +76,7 @@ const facts: ReadinessFacts = {
   stage: 'shadow',
   unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'carry' },
   notice_url: true,
+  unacknowledged: null,
   credential: true,
   trips: {},
   in_doubt: 0,

@@ -1,17 +1,24 @@
 /** A sale that nobody can repair is acknowledged by a person: it blocks nothing, is named, and opens again when something else differs. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
-import { acknowledgeSale, disagreementsOf, noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
+import {
+  acknowledgeSale,
+  disagreementsOf,
+  noteAgreement,
+  noteMismatch,
+} from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { MoneyLine } from '../../../src/ops/report/report.ts';
 import { unmatchedOf } from '../../../src/ops/report/sales.ts';
 import type { AuditLine } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Mismatch, MismatchKind } from '../../../src/proxy/sales/orphans.ts';
+import { applyOrder } from '../../../src/proxy/sales/settle.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
-import { DAY_MS, finished, type Harness, MERCHANT, NOON, orderId } from '../../store/contract/harness.ts';
+import { DAY_MS, finished, type Harness, MERCHANT, NOON, opened, orderId } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
 const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
@@ -40,6 +47,9 @@ const differs = (order_minor: number, kind: MismatchKind = 'amount'): Mismatch =
   ...{ what: say('mismatch.amount', { link_minor: 1500, order_minor }), repair: 'none' },
 });
 const linesOf = (kind: MismatchKind) => harness.store.audit.auditsOf({ action: `mismatch ${kind}` }, 99);
+
+const ASK = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
+const made = () => gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
 
 /** A line of the money that upstream never showed. */
 const lostLine = (id: string): MoneyLine => ({
@@ -89,7 +99,7 @@ it('says nothing of a loss that came after it', async () => {
   await acknowledge();
   await harness.store.links.saveLink(sale, { state: 'LOST' });
   expect(await judged()).toEqual(OPEN('missing'));
-  const found = await unmatchedOf(ports, [], [lostLine(sale.legacy_id)]);
+  const found = await unmatchedOf(ports, ASK, [], [lostLine(sale.legacy_id)]);
   expect(found.lines).toMatchObject([{ id: sale.legacy_id, state: 'open', acknowledged_by: null }]);
   expect(await acknowledge(sale.legacy_id, 'ben')).toMatchObject({ kinds: ['missing', 'amount'] });
   expect(await judged()).toEqual(named('ben'));
@@ -105,19 +115,49 @@ it('names a lost sale in the verdict and the report, with amount, name, time and
   });
   expect(await judged()).toEqual(named());
   await expect(acknowledge(sale.legacy_id, 'ben')).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
-  const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
-  const { unmatched, decisions } = await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });
+  const { unmatched, decisions } = await made();
   expect(unmatched).toMatchObject([
     { id: sale.legacy_id, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_at: at, amount: '15.00' },
   ]);
   expect(decisions[0]).toMatchObject({ action: 'sale acknowledged', who: 'ana', subject: sale.legacy_id });
 });
 
-it('names an order that has no sale here by its own id', async () => {
+it('names a sale that was approved twice, from the read that shows it on', async () => {
+  const approved = (count: number): Order => {
+    const payments = Array.from({ length: count }, (_, nth) => ({ id: `PAY${nth}`, status: 'processed' }));
+    return { id: orderId(8), status: 'processed', transactions: { payments } };
+  };
+  // As an earlier version stored it: no line says so, and the report says it of its own rows.
+  await harness.store.links.saveLink(sale, { order: approved(2) });
+  expect(await judged()).toEqual(OPEN());
+  const found = { id: sale.legacy_id, approvals: 2 };
+  const twice = { code: 'mismatch_approvals' };
+  expect(await made()).toMatchObject({
+    ...{ approvals: [{ ...found, state: 'open', acknowledged_by: null }], unmatched: [] },
+    ...{ readiness: { unproven: expect.arrayContaining([expect.objectContaining(twice)]) }, certificate: null },
+  });
+  expect(await acknowledge()).toMatchObject({ kinds: ['approvals'], amount: '15.00' });
+  const acknowledged = [
+    { ...found, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_why: 'refunded in cash' },
+  ];
+  expect(await made()).toMatchObject({ approvals: acknowledged, unmatched: [], readiness: { acknowledged: [{}] } });
+  // Another one, live until upstream shows both payments: one line, which stands until it is acknowledged.
+  const live = await opened(harness.store, { unit: 'PAX_A910__2' });
+  for (const _again of [1, 2]) {
+    const current = (await harness.store.links.link(live.legacy_id)) ?? live;
+    await applyOrder(ports, current, { ...approved(2), id: orderId(9) });
+  }
+  expect(await linesOf('approvals')).toMatchObject([{ subject: live.legacy_id }]);
+  expect((await judged())[0]).toEqual(['approvals']);
+  await acknowledge(live.legacy_id);
+  expect(await judged()).toEqual([[], expect.arrayContaining([[live.legacy_id, 'ana']])]);
+});
+
+it('names an order that has no sale here by its own id, with the amount that upstream says', async () => {
   const order_id = orderId(7);
-  await noteMismatch(ports, { ...differs(1, 'orphan'), legacy_id: null, order_id });
+  await noteMismatch(ports, { ...differs(1, 'orphan'), legacy_id: null, order_id, amount_minor: 1234 });
   expect(await judged()).toEqual(OPEN('orphan'));
-  expect(await acknowledge(order_id)).toMatchObject({ id: order_id, merchant_id: MERCHANT, amount: null });
+  expect(await acknowledge(order_id)).toMatchObject({ id: order_id, merchant_id: MERCHANT, amount: '12.34' });
   expect(await judged()).toEqual([[], [[order_id, 'ana']]]);
 });
 
@@ -186,9 +226,7 @@ it('is written once where two processes acknowledge the same sale', async () => 
 
 it('is repaired in the report of the day before, once both agree', async () => {
   await noteMismatch(ports, differs(1501));
-  const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
-  const stateThen = async () =>
-    (await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' })).unmatched.map(({ state }) => state);
+  const stateThen = async () => (await made()).unmatched.map(({ state }) => state);
   expect(await stateThen()).toEqual(['open']);
   now = NOON + DAY_MS;
   await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
@@ -207,7 +245,7 @@ it('leaves room for payments between pages of lost sales', async () => {
   const lost = Array.from({ length: 1_000 }, (_, nth) => lostLine(`lost ${nth}`));
   // Answers without a turn of the event loop, so that only pauses of the list itself are counted.
   const audit = { ...ports.store.audit, auditsOf: async () => [] };
-  const { lines } = await unmatchedOf({ ...ports, store: { ...ports.store, audit } }, [], lost);
+  const { lines } = await unmatchedOf({ ...ports, store: { ...ports.store, audit } }, ASK, [], lost);
   is_over = true;
   expect(lines).toHaveLength(1_000);
   expect(turns).toBeGreaterThanOrEqual(5);
@@ -231,6 +269,17 @@ it.each([
   expect(await judged()).toEqual(OPEN(kind));
   await acknowledge(sale.legacy_id, 'ben');
   expect(await judged()).toEqual(named('ben'));
+});
+
+it('is not taken back by an order that agrees, while a payment of it differs', async () => {
+  await noteMismatch(ports, { ...differs(1, 'contradiction'), what: say('contradiction.refund', {}) });
+  const [line] = await linesOf('contradiction');
+  if (line === undefined) throw new Error('no line');
+  // Found by another read while the first stands.
+  await repeat([{ ...line, reason: encoded(say('contradiction.unit', {})) }], 'contradiction');
+  await noteMismatch(ports, differs(1501));
+  await noteAgreement(ports, sale);
+  expect(await judged()).toEqual(OPEN('contradiction'));
 });
 
 it('is gone from the verdict once both agree', async () => {

@@ -27,6 +27,11 @@ async function reconcile(body: object = {}): Promise<ReconcileNews[]> {
     .map((line) => JSON.parse(line));
 }
 
+async function lines(action: string): Promise<unknown[]> {
+  const { body } = await bench.ops(`/api/audit?action=${encodeURIComponent(action)}`);
+  return (body as { lines: unknown[] }).lines; // the API's shape
+}
+
 const mismatches = (news: ReconcileNews[]) => news.filter((one) => one.news === 'mismatch');
 
 it('refuses a repair without a reason, and an unknown field', async () => {
@@ -60,6 +65,8 @@ it('missing: an order that the service denies is told, and stays the till’s wh
   expect(mismatches(news)).toMatchObject([
     { mismatch: { kind: 'missing', legacy_id: id, repair: 'none' }, repaired: false },
   ]);
+  await reconcile({ apply: true, reason: 'a second look' });
+  expect(await lines('mismatch missing')).toMatchObject([{ subject: id }]);
 });
 
 it('orphan: an order whose create was answered as refused is adopted, once', async () => {
@@ -83,6 +90,5 @@ it('orphan: an order whose create was answered as refused is adopted, once', asy
   expect((await bench.ops('/api/trace?id=sale%207')).body).toMatchObject({
     traces: [{ sale: { legacy_state: 'FINISHED', state: 'DONE' } }],
   });
-  const audit = (await bench.ops('/api/audit?action=reconcile')).body as { lines: unknown[] };
-  expect(audit.lines).toHaveLength(1);
+  for (const action of ['reconcile', 'mismatch orphan']) expect(await lines(action)).toHaveLength(1);
 });

@@ -102,14 +102,19 @@ it('a repair is made once, says so in the audit trail, and changes nothing the s
 });
 
 it('with a merchant nobody else is looked at; what can’t be read is told, and is no agreement', async () => {
-  await sell(6);
-  await sell(7, { merchant: BRAZIL });
+  const own = await sell(6);
+  const other = await sell(7, { merchant: BRAZIL });
   const before = front.reads();
   expect(sums(await reconcile({ merchant: BRAZIL }))).toMatchObject({ checked: 1, mismatches: 0 });
   expect(front.reads()).toBe(before + 1);
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
   await front.control('/faults', { body: rule });
-  expect(sums(await reconcile())).toMatchObject({ checked: 2, unreadable: 2, mismatches: 0 });
+  const news = await reconcile();
+  expect(sums(news)).toMatchObject({ checked: 2, unreadable: 2, mismatches: 0 });
+  expect(news.filter((one) => one.news === 'unread')).toMatchObject([
+    { merchant_id: ARGENTINA, legacy_id: own },
+    { merchant_id: BRAZIL, legacy_id: other },
+  ]);
 });
 
 describe('orphans', () => {
@@ -194,5 +199,6 @@ it('the command tells what differs and how to repair it, with exit codes', async
   });
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
   await front.control('/faults', { body: rule });
-  expect((await command(['reconcile'], env)).code).toBe(4);
+  const unread = await command(['reconcile'], env);
+  expect(unread).toMatchObject({ code: 4, out: expect.stringContaining(`answer:\n  ${ARGENTINA} ${id}\n`) });
 });

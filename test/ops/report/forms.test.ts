@@ -105,10 +105,9 @@ describe('HTML', () => {
     for (const list of ['approvals', 'unmatched'] as const) {
       const html = cut(null, list);
       expect(html).toContain('7 more are left out here');
-      expect(html).toContain(`<code>puente report &lt;merchant&gt; ${of} ${list}</code>`);
+      expect(html).toContain(`<code>puente report ${of} ${list}</code>`);
+      expect(cut('700100200', list)).toContain(`<code>puente report 700100200 ${of} ${list}</code>`);
     }
-    expect(cut('700100200', 'approvals')).toContain(`<code>puente report 700100200 ${of} sales</code>`);
-    expect(cut('700100200', 'unmatched')).toContain(`<code>puente report 700100200 ${of} sales --outcome lost</code>`);
   });
 
   it('keeps the first pages short: an annex has the whole of a long list', async () => {
@@ -274,5 +273,21 @@ describe('diff', () => {
     ]);
     const { sums: _sums, ...older } = paid(2, '30.00');
     expect(diffReports(readReport(JSON.stringify(older), 'old.json'), paid(3, '45.00')).changes).toEqual([]);
+  });
+
+  it('tells what a receiver acknowledged and refused', () => {
+    const told = (refused: number) => {
+      const at = { last_delivered_at: null, last_refused_at: null, success_rate: 80, held: 0, late: 1 };
+      return report({
+        receivers: [{ merchant_id: '700100200', receiver: 'https://shop.example', delivered: 4, refused, ...at }],
+      });
+    };
+    expect(diffReports(told(1), told(2)).changes).toMatchObject([
+      {
+        ...{ part: 'receivers', line: '700100200 https://shop.example' },
+        before: '4 acknowledged, 1 of them late, 1 refused, 0 held back',
+        after: '4 acknowledged, 1 of them late, 2 refused, 0 held back',
+      },
+    ]);
   });
 });

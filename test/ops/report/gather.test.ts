@@ -4,6 +4,7 @@ import type { Order } from '../../../src/contract/orders.ts';
 import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
+import { acknowledgeSale } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf, type Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
@@ -308,7 +309,15 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
   const payments = ['PAY1', 'PAY2'].map((id) => ({ id, status: 'processed' }));
   const order = { ...twice.order, status: 'processed', transactions: { payments } } as Order;
   await store.links.saveLink(twice, { order });
-  expect(await report(MERCHANT)).toMatchObject({ approvals: [{ id: twice.legacy_id }], certificate: null });
+  expect(await report(MERCHANT)).toMatchObject({
+    ...{ approvals: [{ id: twice.legacy_id }], certificate: null, completion: { may_go: false } },
+    ...{ readiness: { verdict: 'inconclusive' }, merchants: [{ verdict: 'inconclusive' }] },
+  });
+  await acknowledgeSale(ports, twice.legacy_id, { reason: 'refunded by hand', expected: 0 }, 'ana');
+  expect(await report(MERCHANT)).toMatchObject({
+    ...{ approvals: [{ state: 'acknowledged' }], readiness: { verdict: 'ready' } },
+    certificate: { acknowledged: [{ id: twice.legacy_id, amount: '15.00', who: 'ana', kinds: ['approvals'] }] },
+  });
   await store.links.saveLink((await store.links.link(twice.legacy_id)) ?? twice, { order: twice.order });
   expect(await told(true)).not.toBeNull();
   expect(await told(false)).toBeNull();

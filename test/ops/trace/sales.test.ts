@@ -1,8 +1,6 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Given } from '../../../src/ops/cli/rows.ts';
-import { traceFaces } from '../../../src/ops/cli/sales.ts';
-import { MOST_OF_REFERENCE, type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
+import { type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
 import { ARGENTINA, BRAZIL, OPS_TOKEN, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -151,26 +149,28 @@ describe('the list of sales', () => {
   });
 });
 
-it('says that older sales of a reference were not searched, to people too', async () => {
+it('finds every sale with a reference that a till gives to all of them, page by page, of any merchant', async () => {
   const harness = await openHarness();
   try {
-    const own = { client_reference: 'the same', slot: null };
-    for (let nth = 0; nth < MOST_OF_REFERENCE; nth++) {
-      if (nth === 1) expect(await found()).toMatchObject({ sales: [{}], newest_of_reference: null });
-      await harness.store.links.openLink(newLink(own), () => ({ kind: 'open' }));
-    }
-    const view = await found();
-    expect(view).toMatchObject({ sales: [{}], newest_of_reference: 500 });
-    expect(traceFaces.sales?.text?.(view, {} as Given)).toContain(
-      'Of the sales with this reference only the newest 500 of each lane were searched; --merchant narrows them.',
-    );
-  } finally {
-    await harness.dispose();
-  }
-  function found(): Promise<SalesView> {
     const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
     const clock = { now: () => NOON + 1, sleep: async () => undefined };
     const ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
-    return viewSales(ports, { reference: 'the same', limit: 1 });
+    const made: string[] = [];
+    for (let nth = 0; nth < 620; nth++) {
+      const own = { client_reference: 'the same', slot: null, created_at: NOON - 1_000 + nth };
+      const merchant_id = nth % 3 === 0 ? '700100299' : '700100200';
+      const { link } = await harness.store.links.openLink(newLink({ ...own, merchant_id }), () => ({ kind: 'open' }));
+      made.unshift(link.legacy_id);
+    }
+    const found: unknown[] = [];
+    for (let before: string | null = ''; before !== null; ) {
+      const asked = { reference: 'the same', limit: 100, ...(before === '' ? {} : { before }) };
+      const page: SalesView = await viewSales(ports, asked);
+      found.push(...page.sales.map(({ legacy_id }) => legacy_id));
+      before = page.next;
+    }
+    expect(found).toEqual(made);
+  } finally {
+    await harness.dispose();
   }
 });

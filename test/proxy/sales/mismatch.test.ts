@@ -53,7 +53,13 @@ describe('one link and its order', () => {
   });
 
   it('state: both final, and they disagree', () => {
-    const known = order('processed', 9);
+    const approved = (count: number) => {
+      return {
+        ...order('processed', 9),
+        transactions: { payments: Array(count).fill({ id: 'PAY1', status: 'processed' }) },
+      };
+    };
+    const known = approved(1);
     const paid = link({
       state: 'DONE',
       legacy_state: 'FINISHED',
@@ -62,6 +68,8 @@ describe('one link and its order', () => {
     });
     expect(judgeLink(paid, order('canceled', 12), tables, rules)).toMatchObject({ kind: 'state', repair: 'none' });
     expect(judgeLink(paid, known, tables, rules)).toBeNull();
+    for (const count of [0, 2])
+      expect(judgeLink(paid, approved(count), tables, rules)).toMatchObject({ kind: 'approvals', repair: 'none' });
   });
 });
 

@@ -1,11 +1,10 @@
-/** Lookups without a merchant: by a reference or a refund; and notices by their state. */
+/** Lookups without a merchant: open work, refunds, and notices by their state. */
 import { expect, it } from 'vitest';
 import {
   finished,
   firstDue,
   type Harness,
   MERCHANT,
-  MINUTE_MS,
   NOON,
   newNotice,
   newRefund,
@@ -16,16 +15,6 @@ import {
 
 export function anyMerchantTests(harness: Harness): void {
   const { store } = harness;
-  it('finds the newest links with a reference, whoever has them', async () => {
-    const at = (minutes: number, merchant_id: string) =>
-      finished(store, { merchant_id, client_reference: 'mesa 4', created_at: NOON + minutes * MINUTE_MS });
-    const made = [await at(1, MERCHANT), await at(4, MERCHANT), await at(2, OTHER_MERCHANT), await at(3, '9')];
-    await finished(store, { client_reference: 'mesa 40' });
-    const ids = (await store.history.linksByAnyReference('mesa 4', 3)).map(({ legacy_id }) => legacy_id);
-    expect(ids).toEqual([made[1]?.legacy_id, made[3]?.legacy_id, made[2]?.legacy_id]);
-    expect(await store.history.linksByAnyReference('mesa', 3)).toEqual([]);
-  });
-
   it('counts what is open on both sides and what waits to be told, by merchant', async () => {
     const link = await opened(store);
     await store.links.saveLink(
@@ -43,16 +32,6 @@ export function anyMerchantTests(harness: Harness): void {
       { merchant_id: MERCHANT, orders: 2, legacy: 0, in_doubt: 1, notices_pending: 2 },
       { merchant_id: OTHER_MERCHANT, orders: 0, legacy: 1, in_doubt: 1, notices_pending: 0 },
     ]);
-  });
-
-  it('finds the newest sales created on legacy with a reference, of merchants without a row too', async () => {
-    const sales = [MERCHANT, '1', MERCHANT].map((merchant_id, nth) =>
-      newSale({ merchant_id, unit: `PAX_A910__${nth}`, client_reference: 'mesa 4' }),
-    );
-    for (const sale of sales) await store.legacy_sales.openLegacySale(sale);
-    await store.legacy_sales.openLegacySale(newSale({ unit: 'PAX_A910__9' }));
-    expect(await store.legacy_sales.legacySalesByAnyReference('mesa 4', 2)).toEqual([sales[2], sales[1]]);
-    expect(await store.legacy_sales.legacySalesByAnyReference('mesa 5', 2)).toEqual([]);
   });
 
   it('finds a refund by each of its names', async () => {

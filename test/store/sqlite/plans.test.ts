@@ -93,6 +93,8 @@ describe('plans', () => {
       { state: 'lost', merchant_id: MERCHANT },
       'links_lost (merchant_id=? AND (created_at,legacy_id)>(?,?)',
     ],
+    [linksTable, { merchant_id: MERCHANT, reference: 'a' }, 'links_by_client_reference (merchant_id=? AND client_ref'],
+    [legacySalesTable, { merchant_id: MERCHANT, reference: 'a' }, 'legacy_sales_by_reference (merchant_id=? AND'],
     [legacySalesTable, {}, 'legacy_sales_by_age (created_at>? AND created_at<?)'],
     [legacySalesTable, { state: 'open' }, 'legacy_sales_until'],
   ] as const)('a page of sales goes straight to its rows: %#', (table, filter, way) => {

@@ -1,11 +1,11 @@
-/** Faults of a verdict on a real store: a sale whose create is tried again is one, also over midnight. */
+/** A verdict on a real store: a sale whose create is tried again is one fault, also over midnight; and notices. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { DAY_MS, type Harness, MERCHANT, NOON } from '../../store/contract/harness.ts';
+import { DAY_MS, finished, firstDue, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
 const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
@@ -51,4 +51,28 @@ it('as many sales that fail are as many faults, and each is counted once with it
     ...calls(2, () => ({ ...failed, operation: 'point.get_intent', legacy_id: 'sale-1' })),
   ]);
   expect(await faults(), 'a read that fails is a fault of its own').toEqual(['14', '74']);
+});
+
+it('of work on orders it says that no receiver has acknowledged a notice, until one has', async () => {
+  const { store } = harness;
+  const said = async () => {
+    const { remarks } = await merchantReadiness(ports, MERCHANT);
+    return remarks.flatMap(({ code, what }) => (code === 'notices_unacknowledged' ? [what] : []));
+  };
+  expect(await said()).toEqual(['No notice was sent yet, so no receiver has acknowledged one.']);
+  const link = await finished(store);
+  await store.links.saveLink(link, {}, { notices: [newNotice(link, 'told')] });
+  const attempt = { at: NOON, duration_ms: 3, status: null, detail: '', url: null };
+  await store.notices.recordAttempt(
+    await firstDue(store),
+    { ...attempt, outcome: 'theirs' },
+    { state: 'pending', next_attempt_at: NOON },
+  );
+  expect(await said()).toEqual(['The only notice so far was not acknowledged by its receiver.']);
+  await store.notices.recordAttempt(
+    await firstDue(store),
+    { ...attempt, outcome: 'delivered' },
+    { state: 'delivered', next_attempt_at: NOON },
+  );
+  expect(await said()).toEqual([]);
 });
