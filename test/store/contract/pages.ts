@@ -57,8 +57,8 @@ export function pageTests(harness: Harness): void {
     const filter = { since: NOON + 20 * STEP_MS, until: NOON + 90 * STEP_MS };
     const whole = await store.exchanges.exchanges(filter, 30, 25);
     expect(await store.exchanges.calls(filter, 30, 25)).toEqual(
-      whole.map(({ sequence, at, merchant_id, operation, lane, outcome, duration_ms }) => {
-        return { sequence, at, merchant_id, operation, lane, outcome, duration_ms };
+      whole.map(({ sequence, at, merchant_id, operation, legacy_id, lane, outcome, duration_ms }) => {
+        return { sequence, at, merchant_id, operation, legacy_id, lane, outcome, duration_ms };
       }),
     );
     expect(whole).toHaveLength(25);
