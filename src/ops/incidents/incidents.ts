@@ -210,7 +210,9 @@ export const incidentView = z.object({
   last_at: time.describe('when it was last counted up'),
   closed_at: time.nullable(),
   closed_by: z.string().nullable(),
-  count: z.int().describe('sales, notices, moves or audit lines that it is about'),
+  count: z
+    .int()
+    .describe('sales, notices, moves or audit lines that it is about; 1000 paid sales or notices: so many or more'),
   sample: z.string().nullable().describe('one of them: a sale or a call for puente trace, a move or a bulk move'),
   reason: z.string(),
   said: said.nullable(),

@@ -47,6 +47,12 @@ export interface Incident {
 
 export type NewIncident = Omit<Incident, 'closed_at' | 'closed_by'>;
 
+/**
+ * Paid sales and notices of a merchant are counted no further: this many means so many or more, and their messages say that in
+ * words. Operators need no more, and exact counts of a long outage kept tills waiting.
+ */
+export const MOST_COUNTED = 1_000;
+
 /** What stands now, of one merchant. */
 export interface Condition {
   kind: (typeof conditionKinds)[number];

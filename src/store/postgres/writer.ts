@@ -95,12 +95,11 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     for (const { sql, names } of locksOf(unit)) asked.push(ask(client, statements.of(sql), names));
     for (const one of steps) asked.push(askGuarded(client, statements, one));
     if (audit === undefined) asked.push(client.query('COMMIT'));
-    else
-      asked.push(
-        ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]),
-        ask(client, statements.of(LAST_OF_SUBJECT), [audit.subject]),
-        ask(client, statements.of(LAST_AUDIT), []),
-      );
+    else {
+      asked.push(ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
+      if (newest_seen !== undefined) asked.push(ask(client, statements.of(LAST_OF_SUBJECT), [audit.subject]));
+      asked.push(ask(client, statements.of(LAST_AUDIT), []));
+    }
   });
   if (audit !== undefined) return commitAudited(client, statements, asked, audit, newest_seen);
   await allOf(asked);
@@ -113,12 +112,12 @@ async function commitAudited(
   statements: Statements,
   asked: Promise<QueryResult>[],
   entry: AuditEntry,
-  newest_seen = Number.MAX_SAFE_INTEGER,
+  newest_seen: number | undefined,
 ): Promise<CommitResult> {
   try {
     const results = await allOf(asked);
-    const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0];
-    if ((of_subject?.sequence ?? 0) > newest_seen) {
+    const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0]; // if it was asked for
+    if (newest_seen !== undefined && (of_subject?.sequence ?? 0) > newest_seen) {
       await client.query('ROLLBACK');
       return { kind: 'conflict' };
     }

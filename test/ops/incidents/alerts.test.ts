@@ -1,7 +1,8 @@
 /** Incidents open and close with what stands, and each goes out as a signed alert: once when it opens, grows tenfold, and closes. */
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readStored } from '../../../src/locales/message.ts';
+import { partsOf, readStored } from '../../../src/locales/message.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import {
   type Alerting,
   type AlertReceiver,
@@ -12,7 +13,12 @@ import {
 import type { Store } from '../../../src/ops/ports.ts';
 import type { OutboundPolicy } from '../../../src/proxy/notices/guard.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
-import { conditionKinds, type IncidentKind, incidentKinds } from '../../../src/proxy/records/incidents.ts';
+import {
+  conditionKinds,
+  type IncidentKind,
+  incidentKinds,
+  MOST_COUNTED,
+} from '../../../src/proxy/records/incidents.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { type Delivery, type Receiver, startReceiver } from '../../kit.ts';
 import {
@@ -238,6 +244,25 @@ describe('an open incident', () => {
       ['grown', MERCHANT, expect.stringMatching(/grown to 100: stuck notices, .*100 notices wait/)],
     ]);
     expect(new Set(receiver.received.map((one) => told(one).id)).size).toBe(4);
+  });
+
+  it('says that it counts no further', async () => {
+    const link = await finished(store, {}, NOON);
+    const notices = Array.from({ length: MOST_COUNTED + 1 }, (_, one) =>
+      newNotice(link, 'x', { subject: String(one) }),
+    );
+    await store.links.saveLink(link, { heard_by: 'till' }, { notices });
+    now += 20 * MINUTE_MS;
+    await start().look();
+    await receiver.waitFor(1);
+    expect(heard()).toEqual([['opened', MERCHANT, expect.stringContaining('1,000 or more notices wait')]]);
+    const kinds = ['paid_unacknowledged', 'unwatched', 'notices_stuck'];
+    const facts = { count: MOST_COUNTED, hours: 24, since_at: '2026-01-05T12:00:00Z' };
+    for (const words of Object.values(loadWords()))
+      for (const kind of kinds)
+        expect(partsOf(words, '', { code: `incident.${kind}`, facts }).join('')).toMatch(
+          /^1[.,]000.* (or more|o más|ou mais)/,
+        );
   });
 
   it('that its receiver has not acknowledged yet is not announced twice: the alert names the count of its time', async () => {

@@ -1,8 +1,8 @@
 /** Incidents, the conditions that they are made of, and the queue of their alerts. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { NewIncident } from '../../../src/proxy/records/incidents.ts';
-import { MOST_ALERTS } from '../../../src/store/conditions.ts';
+import { MOST_COUNTED, type NewIncident } from '../../../src/proxy/records/incidents.ts';
+import { LINK, MOST_ALERTS, NOTICE, namesIn } from '../../../src/store/conditions.ts';
 import {
   attempt,
   auditOf,
@@ -16,6 +16,7 @@ import {
   newNotice,
   OTHER_MERCHANT,
   opened,
+  orderId,
 } from './harness.ts';
 import { newBulk } from './moves.ts';
 
@@ -41,7 +42,8 @@ function newIncident(change: Partial<NewIncident> = {}): NewIncident {
   };
 }
 
-export function incidentTests({ store }: Harness): void {
+export function incidentTests(harness: Harness): void {
+  const { store } = harness;
   const all = () => store.incidents.incidents({}, 9);
   const due = async (at = NOON) =>
     (await store.incidents.dueAlerts(at)).map(({ receiver, event }) => `${receiver} ${event}`);
@@ -262,6 +264,41 @@ export function incidentTests({ store }: Harness): void {
       { ...standing, kind: 'move_waiting', merchant_id: '', subject: 'ramp', count: 2, sample: 'ramp' },
       { ...standing, kind: 'move_waiting', subject: 'one', sample: 'one' },
     ]);
+  });
+
+  it('count paid sales and stuck notices so far and no further, and other work runs meanwhile', async () => {
+    const link = await finished(store);
+    const order = { id: orderId(1), status: 'processed' };
+    await store.links.saveLink(link, { order }, { notices: [newNotice(link, 'x')] });
+    const found = await store.incidents.conditions(LIMITS);
+    expect(found).toMatchObject([{ count: 1, sample: link.legacy_id }, { count: 1 }]);
+    const copy = (table: string, columns: string, ids: string[], from: number, to: number) => {
+      const names = namesIn(columns);
+      const values = names.map((name) => (ids.includes(name) ? `${name} || n` : name === 'sequence' ? 'n' : name));
+      return harness.sql(`WITH RECURSIVE copy (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM copy WHERE n < ${to})
+        INSERT INTO ${table} (${names}) SELECT ${values} FROM ${table}, copy WHERE ${table}.legacy_id = '${link.legacy_id}'
+        ${table === 'notices' ? 'AND sequence = 1' : ''}`);
+    };
+    await copy('notices', NOTICE, ['id'], 2, MOST_COUNTED - 1);
+    expect(await store.incidents.conditions(LIMITS)).toMatchObject([{ count: 1 }, { count: MOST_COUNTED - 1 }]);
+    await copy('notices', NOTICE, ['id'], MOST_COUNTED, MOST_COUNTED + 9);
+    await copy('links', LINK, ['legacy_id', 'order_id', 'idempotency_key'], 1, MOST_COUNTED);
+    await harness.sql(`INSERT INTO link_states (legacy_id, revision, at, state, legacy_state, order_status)
+      SELECT legacy_id, 99, 0, 'DONE', 'FINISHED', 'processed' FROM links`);
+    const other = await finished(store, { merchant_id: OTHER_MERCHANT });
+    await store.links.saveLink(other, {}, { notices: [newNotice(other, 'x', { created_at: NOON - 1 })] });
+    let is_held_up = true;
+    setImmediate(() => {
+      is_held_up = false;
+    });
+    const many = await store.incidents.conditions(LIMITS);
+    expect(is_held_up).toBe(false);
+    expect(many).toMatchObject([
+      { kind: 'paid_unacknowledged', merchant_id: MERCHANT, count: MOST_COUNTED, since: NOON },
+      { kind: 'notices_stuck', merchant_id: MERCHANT, count: MOST_COUNTED, since: NOON },
+      { kind: 'notices_stuck', merchant_id: OTHER_MERCHANT, count: 1, since: NOON - 1 },
+    ]);
+    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 9)).toMatchObject({ count: MOST_COUNTED });
   });
 
   it('go when they are closed and old, or with their merchant', async () => {

@@ -86,6 +86,11 @@ const LEASES = `INSERT INTO leases (what, id, holder, until)
   SELECT (ARRAY['link', 'notice', 'event'])[1 + n % 3], 'done-' || n, 'another', clock_timestamp() - interval '1 minute'
   FROM generate_series(1, ${COPIES * ROWS}) AS n`;
 
+/** More subjects than statistics name, each with many lines: reading backwards to a line about one of them looks cheap. */
+const AUDIT = `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash)
+  SELECT (SELECT max(sequence) FROM audit) + n, 0, 'puente', 'filled', 'subject ' || n % 400, '', '{}', 'hash ' || n
+  FROM generate_series(1, ${5 * COPIES * ROWS}) AS n`;
+
 /** @throws Error when a table stays small because it had no row to copy. */
 export async function fill(server: Server, url: string): Promise<void> {
   const copies = Object.entries(TABLES).map(
@@ -98,12 +103,31 @@ export async function fill(server: Server, url: string): Promise<void> {
   const sequences = `SELECT setval(pg_get_serial_sequence(table_name, column_name), ${2 * MILLION})
     FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES'`;
   // Without triggers: the rows were checked when they were first written.
-  await server.run(url, ['SET session_replication_role = replica', ...copies, LEASES, sequences].join(';\n'));
+  await server.run(url, ['SET session_replication_role = replica', ...copies, LEASES, AUDIT, sequences].join(';\n'));
   await server.run(url, 'ANALYZE');
   for (const table of [...Object.keys(TABLES), 'leases']) {
     const [found] = await server.run(url, `SELECT count(*) AS rows FROM ${table}`);
     if (Number(found?.rows) < COPIES) throw new Error(`${table} has only ${found?.rows} rows`);
   }
+}
+
+/**
+ * Afterwards: all sales were paid within the day and no till knows it, and all notices wait, half of both of one merchant. Vacuumed, as
+ * a server does by itself.
+ */
+export async function leaveUnheard(server: Server, url: string, merchant_id: string): Promise<void> {
+  const moment = (id: string) =>
+    `(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT - ('x' || left(md5(${id}), 6))::BIT(24)::INTEGER`;
+  const whose = `merchant_id = CASE WHEN random() < 0.5 THEN '${merchant_id}' ELSE merchant_id END`;
+  const changes = [
+    'SET session_replication_role = replica',
+    `UPDATE links SET ${whose}, state = 'DONE', legacy_state = 'FINISHED', heard_by = NULL, legacy_state_at = ${moment('legacy_id')}`,
+    `UPDATE notices SET ${whose}, state = 'pending', created_at = ${moment('id')}`,
+    `INSERT INTO link_states (legacy_id, revision, at, state, legacy_state, order_status)
+      SELECT legacy_id, 99, 0, 'DONE', 'FINISHED', 'processed' FROM links`,
+  ];
+  await server.run(url, changes.join(';\n'));
+  await server.run(url, 'VACUUM ANALYZE links, notices, link_states');
 }
 
 function named(column: string): string {

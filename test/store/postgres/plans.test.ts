@@ -2,11 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MOST_COUNTED } from '../../../src/proxy/records/incidents.ts';
 import { HOUSEKEEPING_ROWS } from '../../../src/store/conditions.ts';
 import { ARGENTINA, type Bench, BRAZIL, eventually, POINT, startBench, startReceiver } from '../../kit.ts';
 import { FAST } from '../../proxy/http/till.ts';
+import { auditOf, DAY_MS } from '../contract/harness.ts';
 import { type Plan, rowsRead, scansOf } from './explained.ts';
-import { fill } from './filled.ts';
+import { fill, leaveUnheard } from './filled.ts';
+import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 
 /** Logs every executed plan to a file of the server, with the rows that each node read. */
@@ -35,6 +38,9 @@ const RARE = [
   'SELECT * FROM traffic WHERE merchant_id = $1 ORDER BY',
   'AS notices_pending',
 ];
+/** Every ten seconds, for incidents: one merchant's rows up to a bound, and two rows of each merchant. */
+const COUNTED = [`LIMIT ${MOST_COUNTED}`, 'AS oldest'];
+const mostRows = ({ text }: Plan): number => (COUNTED.some((words) => text.includes(words)) ? MOST_COUNTED : MOST_ROWS);
 const mayBeLong = ({ text }: Plan): boolean => [UPKEEP, ...RARE].some((words) => text.includes(words));
 /** PostgreSQL plans a prepared statement five times for its values, and then possibly once for all values. */
 const ROUNDS = 7;
@@ -44,32 +50,71 @@ const FILLED_MS = 240_000;
 describe('plans', () => {
   let server: Server;
   let plans: Plan[] = [];
+  let counts: number[] = [];
   beforeAll(async () => {
     server = await startServer(EXPLAINED);
     const url = await server.database();
     const settings = { PUENTE_POSTGRES_URL: url, PUENTE_POSTGRES_CONNECTIONS: '2', PUENTE_SECRET_KEY: 'c7'.repeat(32) };
     await workADay(settings, 1);
     await fill(server, url);
-    await server.run(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET auto_explain.log_min_duration = 0`);
+    const explain = (is_on: boolean) =>
+      server.run(
+        url,
+        `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET auto_explain.log_min_duration = ${is_on ? 0 : -1}`,
+      );
+    await explain(true);
     await workADay(settings, ROUNDS);
+    await explain(false);
+    await leaveUnheard(server, url, ARGENTINA);
+    await explain(true);
+    counts = await countAndAudit(url);
     await server.stop();
     plans = scansOf(readFileSync(join(server.folder, 'log', 'plans'), 'utf8'));
   }, FILLED_MS);
   afterAll(() => server?.remove());
 
   it('of a day of sales, events, notices, refunds and searches read what they need and no more', () => {
-    const long = plans.filter((plan) => rowsRead(plan) > MOST_ROWS && !mayBeLong(plan));
+    const long = plans.filter((plan) => rowsRead(plan) > mostRows(plan) && !mayBeLong(plan));
     expect([...new Set(long.map(({ node, table, text }) => `${node} of ${table}: ${text}`))]).toEqual([]);
   });
 
-  it.each(['links', 'events', 'notices', 'exchanges', 'refunds', 'legacy_sales', 'tokens', 'leases'])(
-    '%s was among them',
-    (table) => {
-      // Plans contain the names of partitions.
-      expect(plans.map((plan) => plan.table.replace(/^exchanges_.+/, 'exchanges'))).toContain(table);
-    },
-  );
+  it.each([
+    'links',
+    'events',
+    'notices',
+    'exchanges',
+    'refunds',
+    'legacy_sales',
+    'tokens',
+    'leases',
+    'audit',
+    'link_states',
+  ])('%s was among them', (table) => {
+    // Plans contain the names of partitions.
+    expect(plans.map((plan) => plan.table.replace(/^exchanges_.+/, 'exchanges'))).toContain(table);
+  });
+
+  it('what stands for incidents was counted up to its bound', () => {
+    expect(counts.filter((count) => count === MOST_COUNTED)).toHaveLength(2);
+    expect(counts.length).toBeGreaterThan(MOST_ROWS);
+  });
 });
+
+/** @returns the counts of paid sales and notices that stand, by merchant. */
+async function countAndAudit(url: string): Promise<number[]> {
+  const store = await openStore(url, { connections: 1 });
+  try {
+    const now = Date.now();
+    const limits = { in_doubt_before: 0, paid_before: now, paid_since: now - DAY_MS, notices_before: now };
+    for (let round = 1; round <= ROUNDS; round++) {
+      await store.audit.appendAudit(auditOf(`unread ${round}`));
+      await store.audit.appendAudit({ ...auditOf('read'), subject: `new ${round}` }, 0);
+    }
+    return (await store.incidents.conditions({ ...limits, ramps_since: 0, now })).map(({ count }) => count);
+  } finally {
+    await store.close();
+  }
+}
 
 async function workADay(settings: Record<string, string>, rounds: number): Promise<void> {
   const receiver = await startReceiver();

@@ -8,10 +8,11 @@ import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
 import { FINISHED } from '../../../src/store/history.ts';
+import { NOTICES_STUCK, PAID_UNHEARD } from '../../../src/store/incidents.ts';
 import { OLD_LINKS } from '../../../src/store/retention.ts';
 import { legacySalesTable, linksTable, listingOf } from '../../../src/store/sales.ts';
 import { teachCover } from '../../../src/store/sqlite/reader.ts';
-import { writes } from '../../../src/store/writes.ts';
+import { LAST_OF_SUBJECT, writes } from '../../../src/store/writes.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import { MERCHANT, NOON } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
@@ -129,6 +130,24 @@ describe('plans', () => {
     const same = planOf(writes.insert_link.sql, Array(writes.insert_link.sql.split('?').length - 1).fill(null));
     expect(same).toContain('links_unheard (merchant_id=? AND fingerprint=? AND <expr>=?)');
     expect(same).toContain('links_unacknowledged (merchant_id=? AND fingerprint=?)');
+  });
+
+  it.each([
+    [NOTICES_STUCK, 'notices', 'COVERING INDEX notices_stuck (merchant_id=? AND created_at>? AND created_at<?)'],
+    [PAID_UNHEARD, 'links', 'links_paid_unheard (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)'],
+  ])('what stands for an incident is counted by an index of it, a merchant at a time: %#', (reads, table, way) => {
+    const counted = planOf(reads.counted, [MERCHANT, NOON, 0]);
+    const merchants = planOf(reads.merchants, [NOON, 0, '', 500]);
+    for (const plan of [counted, merchants]) {
+      expect(plan).toContain(way);
+      expect(plan).not.toMatch(new RegExp(`SCAN ${table}|TEMP B-TREE`));
+    }
+    // Merchants are skipped to, not read through.
+    expect(merchants).toMatch(/INDEX \w+ \(merchant_id>\?\)/);
+  });
+
+  it('the newest line about a subject is found by the index of subjects', () => {
+    expect(planOf(LAST_OF_SUBJECT, ['x'])).toBe('SEARCH audit USING COVERING INDEX audit_by_subject (subject=?)');
   });
 
   it('parked events are looked for among those that are parked, with statistics and without', () => {
