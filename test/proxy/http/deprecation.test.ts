@@ -2,20 +2,14 @@
 import { expect, it } from 'vitest';
 import { deprecationHeaders } from '../../../src/proxy/http/proxy-legacy.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { newMerchant } from '../../store/contract/harness.ts';
 
-function merchant(deprecation: unknown): Merchant {
-  return {
-    id: '700100200',
-    site: 'MLA',
-    settings: merchantSettings.parse({ deprecation }),
-    sealed_notice_url: null,
-    sealed_notice_secret: null,
-    sealed_credential: null,
-    trips: {},
-    revision: 1,
-    updated_at: 0,
-  };
-}
+const merchant = (deprecation: unknown): Merchant => ({
+  ...newMerchant({ settings: merchantSettings.parse({ deprecation }) }),
+  trips: {},
+  revision: 1,
+  updated_at: 0,
+});
 
 it('Deprecation in seconds behind an @ (RFC 9745), Sunset as an HTTP-date (RFC 8594), Link with its relation', () => {
   const setting = {

@@ -1,7 +1,7 @@
 /** The seller's name in merchant orders and refunds; no call waits for it (`docs/field-notes.md` QR §2, §3). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openForAll } from '../../open.ts';
 import { openPayments, type RefundShown, refund, refundsAsked, sellByQr } from './payment-sale.ts';
-import type { QrShop } from './qr-till.ts';
 
 const USERS = '/users/me';
 
@@ -11,11 +11,7 @@ describe.each([
   ['is silent', { kind: 'no_answer' }],
   ['breaks off', { kind: 'reset' }],
 ])('while %s', (_name, fault) => {
-  let shop: QrShop;
-  beforeAll(async () => {
-    shop = await openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_CREATE_DEADLINE_MS: '3000' });
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_CREATE_DEADLINE_MS: '3000' }));
 
   const asked = async (): Promise<number> => (await shop.requests(USERS)).length;
 
@@ -41,11 +37,7 @@ describe.each([
 });
 
 describe('while the call has hardly any time left', () => {
-  let shop: QrShop;
-  beforeAll(async () => {
-    shop = await openPayments({ PUENTE_CREATE_DEADLINE_MS: '1200' });
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openPayments({ PUENTE_CREATE_DEADLINE_MS: '1200' }));
 
   it('the refund keeps what it needs of it', async () => {
     const sale = await sellByQr(shop);

@@ -1,6 +1,7 @@
 /** Kiosk terminals among those of tills: tills can't change their mode, and readiness lists them (LIM-71). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { legacyErrorOf, openShop, type Shop } from './till.ts';
 
 async function findings(shop: Shop): Promise<string[]> {
@@ -26,11 +27,7 @@ it('a terminal in SELF_SERVICE is a finding of readiness once a till wanted to s
 });
 
 describe('what upstream can not do yet', () => {
-  let shop: Shop;
-  beforeAll(async () => {
-    shop = await openShop();
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openShop());
 
   it.each([
     ['a list', 'GET', '/terminals/v1/list', ''],
@@ -50,15 +47,12 @@ describe('what upstream can not do yet', () => {
 });
 
 describe.each(['orders', 'shadow'])('a terminal in SELF_SERVICE, for a merchant on %s', (stage) => {
-  let shop: Shop;
-  beforeAll(async () => {
-    shop = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: stage });
-    await shop.control(`/terminals/${ARGENTINA}/${DEVICE}`, {
-      method: 'PUT',
-      body: { operating_mode: 'SELF_SERVICE' },
-    });
+  const shop = openForAll(async () => {
+    const opened = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: stage });
+    const body = { operating_mode: 'SELF_SERVICE' };
+    await opened.control(`/terminals/${ARGENTINA}/${DEVICE}`, { method: 'PUT', body });
+    return opened;
   });
-  afterAll(() => shop.close());
 
   it('is a finding of readiness once a till has listed it', async () => {
     const listed = await shop.till(`${POINT}/devices`);

@@ -1,6 +1,5 @@
 /** Creates with a false or hanging upstream: no 2xx in doubt (F9, F19). See `test/faults/upstream-broken.test.ts`. */
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEVICE, POINT } from '../../kit.ts';
 import { FAST, legacyErrorOf, rowsOf } from './till.ts';
@@ -130,33 +129,3 @@ describe('answers that are not an answer', () => {
     expect(performance.now() - started, "far below the till's own 10 s").toBeLessThan(5_000);
   });
 });
-
-describe('nobody there', () => {
-  it('a peer that closes at accept is not proved unsent', async () => {
-    let closing = false;
-    await open((seen, response) => answerJson(response, 201, orderFor(seen)));
-    const door = await startDoor(upstream, () => closing);
-    const second = await startOutside(door.url, QUICK);
-    await second.till(`${POINT}/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02`);
-    closing = true;
-    const told = await second.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
-    expect(told.status).toBe(504);
-    expect(rowsOf(second.data_dir, DEVICE)).toMatchObject([{ state: 'IN_DOUBT' }]);
-    await second.close();
-    await door.close();
-  });
-});
-
-/** A TCP relay in front of an upstream; while `closing` is true, it closes every connection that sends bytes. */
-async function startDoor(behind: Unruly, closing: () => boolean): Promise<{ url: string; close(): Promise<void> }> {
-  const server: Server = createServer((socket) => {
-    const onward = connect(Number(new URL(behind.url).port), '127.0.0.1');
-    socket.on('data', (bytes) => (closing() ? socket.destroy() : onward.write(bytes)));
-    onward.on('data', (bytes) => socket.write(bytes));
-    socket.on('close', () => onward.destroy()).on('error', () => onward.destroy());
-    onward.on('error', () => socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
-  return { url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(() => resolve())) };
-}

@@ -169,18 +169,6 @@ describe('what is not an event of ours', () => {
   });
 });
 
-describe('a false event', () => {
-  it('unsigned, about a true payment, is as good as a signed one', async () => {
-    const device = shop.freshDevice();
-    const { id, order_id } = await silentOrder(device);
-    await shop.atTerminal('pay', { device });
-    await hint(order_id);
-    const [notice] = await receiver.waitFor(1, INTENT);
-    await receiver.waitFor(2); // of the payment; it must not reach the receiver of the next test
-    expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
-  });
-});
-
 describe('true events in every disorder', () => {
   it('processed, then at_terminal, then created: the end stays [F106]', async () => {
     const device = shop.freshDevice();
