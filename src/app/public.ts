@@ -89,13 +89,13 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   app.use(
     legacyRouter({
       ports,
-      carry: passthrough.handler,
+      proxy: passthrough.handler,
       body_limit_bytes: parts.config.public.body_limit_bytes,
     }),
   );
   // The sandbox's control door needs no token and shows tokens, so only the sandbox's own port serves it.
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
-  app.use(unknownEndpoints({ carry: passthrough.handler }));
+  app.use(unknownEndpoints({ proxy: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     sendAnswer(response, answerThrown(familyOf(request.url), error, request, ports.log));
   };

@@ -207,7 +207,7 @@ export const failpoints = [
   'create.answer_read',
   'create.settled',
   'answer.sent',
-  'carried.row_written',
+  'proxied.row_written',
   'order.applied',
   'cancel.marked',
   'cancel.sent',

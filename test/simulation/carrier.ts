@@ -5,14 +5,14 @@ import type { RequestHandler } from 'express';
 import { watchCall } from '../../src/proxy/http/exchange.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
-import type { CarriedCall } from './history.ts';
+import type { ProxiedCall } from './history.ts';
 import type { Service } from './service.ts';
 
 const FASTEST_MS = 5;
 const SLOWEST_MS = 120;
 
 export interface Carrier {
-  log: CarriedCall[];
+  log: ProxiedCall[];
   handler: RequestHandler;
   reset(random: Random): void;
 }
@@ -31,7 +31,7 @@ export function createCarrier(clock: SimulatedClock, service: Service): Carrier 
       const { method, url, call } = request as typeof request & { call?: number }; // set where the request was made
       const headers = request.headers as Record<string, string>; // each once, as they were made
       clock.after(delay(), () => {
-        const line: CarriedCall = { at: clock.now(), call: call ?? null, method, url, status: null };
+        const line: ProxiedCall = { at: clock.now(), call: call ?? null, method, url, status: null };
         carrier.log.push(line);
         const reply = service.serve({ method, url, headers, body });
         line.status = reply.status;

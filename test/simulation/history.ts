@@ -70,7 +70,7 @@ export interface UpstreamCall {
   life: number;
 }
 
-export interface CarriedCall {
+export interface ProxiedCall {
   at: number;
   /** Number of the till's call. */
   call: number | null;
@@ -171,7 +171,7 @@ export interface History {
   sales: SaleFacts[];
   calls: TillCall[];
   upstream: UpstreamCall[];
-  carried: CarriedCall[];
+  carried: ProxiedCall[];
   webhooks: Webhook[];
   deliveries: Delivery[];
   orders: Order[];

@@ -33,7 +33,7 @@ export interface Surroundings {
   skew_ms(): number;
   upstream(life: Life): Upstream;
   sender(life: Life): Sender;
-  carry: RequestHandler;
+  proxy: RequestHandler;
   log: Log;
   random: Random;
   /** True when the process must be killed at this failpoint now. */
@@ -60,10 +60,10 @@ interface Doors {
 }
 
 /** The legacy door of one world: its routes are made once, each call is served by the process that runs then. */
-let shared: { world: Pick<Surroundings, 'tables' | 'carry'>; ports: Ports; router: RequestHandler } | null = null;
+let shared: { world: Pick<Surroundings, 'tables' | 'proxy'>; ports: Ports; router: RequestHandler } | null = null;
 
-function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandler {
-  if (shared?.world.tables === tables && shared.world.carry === carry) {
+function legacyDoor({ tables, proxy }: Surroundings, ports: Ports): RequestHandler {
+  if (shared?.world.tables === tables && shared.world.proxy === proxy) {
     shared.ports = ports;
     return shared.router;
   }
@@ -72,8 +72,8 @@ function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandl
       return shared?.ports ?? ports;
     },
   };
-  const door = Object.assign(current, { carry, body_limit_bytes: 65_536 });
-  shared = { world: { tables, carry }, ports, router: legacyRouter(door) };
+  const door = Object.assign(current, { proxy, body_limit_bytes: 65_536 });
+  shared = { world: { tables, proxy }, ports, router: legacyRouter(door) };
   return shared.router;
 }
 

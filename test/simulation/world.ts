@@ -213,7 +213,7 @@ async function startProcess(world: SimulatedWorld, luck: Random, seen: (text: st
     skew_ms: () => run.skew_ms,
     upstream: (life) => guarded(world.network.connect(life)),
     sender: (life) => world.receivers.connect(life),
-    carry: world.carrier.handler,
+    proxy: world.carrier.handler,
     log: watchedLog(run, seen),
     random: luck,
     isDeadly: (point) => isDeadly(run, point),

@@ -6,7 +6,7 @@ import { tablesOf } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
-import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
+import { endProxied, noteProxiedEnd } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
@@ -14,7 +14,7 @@ import { outcomeOf } from '../safety.ts';
 import type { Telemetry } from '../telemetry/port.ts';
 import { type Metrics, NONE } from '../telemetry/telemetry.ts';
 import type { Admission } from './admission.ts';
-import { toldOf } from './answer.ts';
+import { ownAnswerOf } from './answer.ts';
 import { bodyOf, type Ongoing, policyOf } from './exchange.ts';
 import { scrubbedTarget, singleHeaders } from './request.ts';
 
@@ -28,9 +28,9 @@ export function createAfter(
     const { ports } = call;
     const closed_at = call.closed_at ?? ports.clock.now();
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
-    const proxied = noteCarried(call, closed_tick_ms);
+    const proxied = noteProxied(call, closed_tick_ms);
     if (metrics !== null) measure(metrics, call, request, response, closed_tick_ms, proxied);
-    const told = call.carried_at === null ? toldBy(response) : await followCarried(ports, call, response, closed_at);
+    const told = call.proxied_at === null ? toldBy(response) : await followProxied(ports, call, response, closed_at);
     if (call.proven_id === null) call.proven_id = await proved(ports, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
     noteUnknowns(ports, call);
@@ -63,9 +63,9 @@ function measure(
   proxied: UpstreamNote | null,
 ): void {
   const { operation, lane, draft } = call;
-  const status = toldOf(response)?.status ?? call.watched?.status ?? TILL_LEFT;
+  const status = ownAnswerOf(response)?.status ?? call.watched?.status ?? TILL_LEFT;
   const duration_ms = closed_tick_ms - draft.started_tick_ms;
-  const is_unanswered = toldOf(response) === null && call.watched?.whole !== true;
+  const is_unanswered = ownAnswerOf(response) === null && call.watched?.whole !== true;
   // An answer of legacy that breaks off destroys the response with its error.
   const is_cut_short = !response.errored && duration_ms < PATIENCE_MS;
   const has_left = is_unanswered && (!complete || is_cut_short);
@@ -78,9 +78,9 @@ function measure(
 }
 
 /** Stores what legacy's answer shows about sales. @returns that answer. */
-function followCarried(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<Told> {
+function followProxied(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<Told> {
   return inTurn(ports, call, async () => {
-    const told = await carriedBy(call, response, isBodyOfUse(ports, call));
+    const told = await legacyAnswerOf(call, response, isBodyOfUse(ports, call));
     await endSale(ports, call, told, closed_at);
     await noteEnd(ports, call, told);
     return told;
@@ -93,11 +93,11 @@ function followCarried(ports: Ports, call: Ongoing, response: ServerResponse, cl
  */
 function inTurn<Result>(
   ports: Ports,
-  { carried_at, token, unit, path }: Ongoing,
+  { proxied_at, token, unit, path }: Ongoing,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const where = unit ?? path.pos_id ?? null;
-  if (carried_at === null || token === null || where === null) return work();
+  if (proxied_at === null || token === null || where === null) return work();
   return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);
 }
 
@@ -129,7 +129,7 @@ function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
 async function endSale(ports: Ports, call: Ongoing, told: Told, closed_at: number): Promise<void> {
   if (call.sale === null) return;
   const whole = call.watched?.whole === true;
-  await endCarried(ports, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
+  await endProxied(ports, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
 }
 
 /** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */
@@ -137,18 +137,18 @@ async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Pro
   const { operation, token, watched, merchant_id, path } = call;
   if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
   const answer = { status, body: async () => body ?? (await bodyOf(watched)) };
-  await noteCarriedEnd(ports, { operation, token, merchant_id, path }, answer, call.at);
+  await noteProxiedEnd(ports, { operation, token, merchant_id, path }, answer, call.at);
 }
 
 /** Null for a call that was not proxied. */
-function noteCarried({ carried_tick_ms, watched, draft }: Ongoing, closed_tick_ms: number): UpstreamNote | null {
-  if (carried_tick_ms === null) return null;
+function noteProxied({ proxied_tick_ms, watched, draft }: Ongoing, closed_tick_ms: number): UpstreamNote | null {
+  if (proxied_tick_ms === null) return null;
   const note: UpstreamNote = {
     name: 'legacy',
     status: watched?.whole === true ? watched.status : null,
     code: null,
-    duration_ms: closed_tick_ms - carried_tick_ms,
-    began_ms: carried_tick_ms - draft.started_tick_ms,
+    duration_ms: closed_tick_ms - proxied_tick_ms,
+    began_ms: proxied_tick_ms - draft.started_tick_ms,
   };
   draft.upstream.push(note);
   return note;
@@ -176,14 +176,14 @@ export interface Told {
 
 /** Puente's own answer. */
 export function toldBy(response: ServerResponse): Told {
-  const own = toldOf(response);
+  const own = ownAnswerOf(response);
   if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
   return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
 }
 
 /** The answer of a proxied call. @param reading whether to parse its body. */
-export async function carriedBy({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
-  if (watched === null || toldOf(response) !== null) return toldBy(response);
+export async function legacyAnswerOf({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
+  if (watched === null || ownAnswerOf(response) !== null) return toldBy(response);
   const { status, headers } = watched;
   return { status, headers, body: reading ? await bodyOf(watched) : null };
 }
@@ -242,7 +242,7 @@ export function shadowOf(
   messages: CapturedMessages | null,
 ): ShadowTask | null {
   const { operation, token, merchant } = call;
-  if (operation === null || token === null || call.carried_at === null || !isShadowed(exchange.stage)) return null;
+  if (operation === null || token === null || call.proxied_at === null || !isShadowed(exchange.stage)) return null;
   if (operation.upstream !== 'create' && !operation.double_read) return null;
   return {
     exchange,

@@ -17,7 +17,7 @@ import type { Secret } from '../vault.ts';
 /** Sends status, headers and JSON body; fields held for the till keep the source text of their numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
-  (response as Telling)[TOLD] = answer;
+  (response as Answering)[OWN_ANSWER] = answer;
   const text = answer.body === undefined ? '' : textOf(answer.body);
   response.writeHead(answer.status, {
     // A 204 has no length either (RFC 9110 §8.6).
@@ -61,12 +61,12 @@ function callIdOf(request: Identified): string | null {
 }
 
 /** Property of the response, for the reason at `CALL` (`exchange.ts`). */
-const TOLD = Symbol('told');
-type Telling = ServerResponse & { [TOLD]?: Answered };
+const OWN_ANSWER = Symbol('own answer');
+type Answering = ServerResponse & { [OWN_ANSWER]?: Answered };
 
 /** Puente's own answer on a response; null when the answer was proxied, or none was sent. */
-export function toldOf(response: ServerResponse): Answered | null {
-  return (response as Telling)[TOLD] ?? null;
+export function ownAnswerOf(response: ServerResponse): Answered | null {
+  return (response as Answering)[OWN_ANSWER] ?? null;
 }
 
 /** The legacy answer for any thrown error; an error that is answered 5xx is logged, unless it is a refusal. */

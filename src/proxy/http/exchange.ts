@@ -8,7 +8,7 @@ import type { Operation } from '../../mapping/tables.ts';
 import { createDrain } from '../concurrency.ts';
 import type { ExchangeDraft } from '../evidence/exchange.ts';
 import { forExchange, openDraft, type Ports } from '../ports.ts';
-import type { CarriedSale } from '../routing/legacy-ledger.ts';
+import type { ProxiedSale } from '../routing/legacy-ledger.ts';
 import type { Merchant, Stage, UnknownPolicy } from '../routing/merchant.ts';
 import { claimedMerchant, rememberedMerchant } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';
@@ -44,14 +44,14 @@ export interface Ongoing {
   /** Refused by a brown-out: neither side failed. */
   is_drill: boolean;
   /** Epoch ms when the call was proxied; null when it was not. */
-  carried_at: number | null;
+  proxied_at: number | null;
   /** Monotonic instants: durations come from these, because epoch times may be set. */
-  carried_tick_ms: number | null;
+  proxied_tick_ms: number | null;
   closed_tick_ms: number | null;
   /** The answer of legacy; null while there is none. */
   watched: WatchedAnswer | null;
   /** The row of a create that is being proxied. */
-  sale: CarriedSale | null;
+  sale: ProxiedSale | null;
   /** Epoch ms when the till had its answer, or disconnected. */
   closed_at: number | null;
   /** Settles when the call has been served, which may be after the till disconnected. */
@@ -155,8 +155,8 @@ function openCall(ports: Ports): Ongoing {
     unit: null,
     body: undefined,
     is_drill: false,
-    carried_at: null,
-    carried_tick_ms: null,
+    proxied_at: null,
+    proxied_tick_ms: null,
     closed_tick_ms: null,
     watched: null,
     sale: null,

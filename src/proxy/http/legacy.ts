@@ -14,7 +14,7 @@ import type { Secret } from '../vault.ts';
 import { isPayment } from './admission.ts';
 import { type Answered, answerThrown, type LegacyAnswer, refused, sendAnswer } from './answer.ts';
 import { nameMerchant, type Ongoing, ongoingOf, policyOf, setMerchant } from './exchange.ts';
-import { carryBytes, carryOperation, markDeprecated } from './proxy-legacy.ts';
+import { markDeprecated, proxyBytes, proxyOperation } from './proxy-legacy.ts';
 import {
   isPathValue,
   parseBody,
@@ -35,7 +35,7 @@ const MAX_CHOICES = 4;
 export interface LegacyDoor {
   ports: Ports;
   /** Proxies the request to the legacy upstream, unchanged. */
-  carry: RequestHandler;
+  proxy: RequestHandler;
   body_limit_bytes: number;
 }
 
@@ -139,7 +139,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   const { token } = call;
   if (token === null) {
     // Without a token: where merchants start on legacy, legacy answers the call.
-    if (ports.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
+    if (ports.settings.merchants.stage === 'legacy') return proxyBytes(door, call, handled);
     call.lane = 'orders';
     return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
   }
@@ -154,7 +154,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
       if (answer.kind === 'moved') continue;
     }
     if (isShadowed(lane.stage)) noteHeaders(call, request); // counted only: no header refuses a proxied call
-    if (await carryOperation(door, call, operation, token, handled)) return;
+    if (await proxyOperation(door, call, operation, token, handled)) return;
   }
   return tell(refused(family, 'unavailable'));
 }

@@ -90,11 +90,11 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
       },
     },
   });
-  const carry = handler as RequestHandler; // the library types its own request
+  const proxy = handler as RequestHandler; // the library types its own request
   return {
     handler: (request, response, next) => {
       dropHopByHop(request);
-      return carry(request, response, next);
+      return proxy(request, response, next);
     },
     close: () => agent.destroy(),
   };
@@ -256,7 +256,7 @@ const COLLECT_AFTER_BYTES = 8 * 1024 * 1024;
 /** Bodies of tills are far smaller; only bodies that may be longer are counted. */
 const LARGE_BYTES = 256 * 1024;
 
-let carried_bytes = 0;
+let proxied_bytes = 0;
 
 /**
  * Counts a body that is large or of unknown length, beside its pipe. Call it in the tick in which the pipe is set, so
@@ -275,8 +275,8 @@ function mayBeLarge({ headers }: IncomingMessage): boolean {
 }
 
 function count(piece: Buffer): void {
-  carried_bytes += piece.length;
-  if (carried_bytes < COLLECT_AFTER_BYTES) return;
-  carried_bytes = 0;
+  proxied_bytes += piece.length;
+  if (proxied_bytes < COLLECT_AFTER_BYTES) return;
+  proxied_bytes = 0;
   globalThis.gc?.({ type: 'minor', execution: 'sync' });
 }

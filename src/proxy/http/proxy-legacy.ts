@@ -7,7 +7,7 @@ import type { Operation } from '../../mapping/tables.ts';
 import { endpointName, noteUnknown, type OperationKind } from '../evidence/exchange.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLane, type Named } from '../routing/lane.ts';
-import { beginCarried, isTerminalRefund } from '../routing/legacy-ledger.ts';
+import { beginProxied, isTerminalRefund } from '../routing/legacy-ledger.ts';
 import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { askWhose } from '../routing/token-ownership.ts';
@@ -18,10 +18,10 @@ import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
 import { familyOf } from './passthrough.ts';
 import { peekUpTo, plainTarget, readToken, singleHeaders, slotNamed } from './request.ts';
 
-export interface Carrier {
+export interface LegacyProxy {
   ports: Ports;
   /** Proxies the request to the legacy upstream, unchanged. */
-  carry: RequestHandler;
+  proxy: RequestHandler;
   /** A longer body is proxied unread. */
   body_limit_bytes: number;
 }
@@ -33,8 +33,8 @@ type Handled = Parameters<RequestHandler>;
  * @returns false when an order holds the unit by now, so that the lane has to be chosen again.
  * @throws PuenteError bad_request when the client disconnects before its request is complete.
  */
-export async function carryOperation(
-  carrier: Carrier,
+export async function proxyOperation(
+  legacy: LegacyProxy,
   call: Ongoing,
   operation: Operation,
   token: Secret,
@@ -42,13 +42,13 @@ export async function carryOperation(
 ): Promise<boolean> {
   const [request, response] = handled;
   call.lane = 'legacy';
-  if (await isBrownedOut(carrier.ports, call, operation, token, response)) return true;
+  if (await isBrownedOut(legacy.ports, call, operation, token, response)) return true;
   const is_create = operation.upstream === 'create' || isTerminalRefund(operation);
   const is_captured = call.draft.rules?.captured === true && operation.body !== 'dropped';
-  if (is_create || is_captured) call.body = await lookAtBody(request, carrier.body_limit_bytes);
+  if (is_create || is_captured) call.body = await lookAtBody(request, legacy.body_limit_bytes);
   if (response.closed) return true; // the client disconnected, and nothing was sent
   if (is_create) {
-    const begun = await beginCarried(carrier.ports, {
+    const begun = await beginProxied(legacy.ports, {
       merchant_id: call.merchant_id,
       operation,
       path: call.path,
@@ -60,16 +60,16 @@ export async function carryOperation(
     if (begun.kind === 'elsewhere') return false;
     call.sale = begun.kind === 'begun' ? begun.sale : null;
   }
-  carryBytes(carrier, call, handled);
+  proxyBytes(legacy, call, handled);
   return true;
 }
 
 /** Proxies any call, and notes when. */
-export function carryBytes(carrier: Pick<Carrier, 'ports' | 'carry'>, call: Ongoing, handled: Handled): void {
+export function proxyBytes(legacy: Pick<LegacyProxy, 'ports' | 'proxy'>, call: Ongoing, handled: Handled): void {
   call.lane = 'legacy';
-  call.carried_at = carrier.ports.clock.now();
-  call.carried_tick_ms = performance.now();
-  void carrier.carry(...handled);
+  call.proxied_at = legacy.ports.clock.now();
+  call.proxied_tick_ms = performance.now();
+  void legacy.proxy(...handled);
 }
 
 /** Refuses the call during a brown-out of its merchant; checked per call, so that an abort takes effect at once. */
@@ -106,22 +106,22 @@ async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promis
  * The last handler of the door. A merchant's policy to refuse applies to calls with its proven token only, so that an
  * invented token does not learn of it. A call without a token, such as the one for a new token, has no merchant.
  */
-export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHandler {
+export function unknownEndpoints({ proxy }: Pick<LegacyProxy, 'proxy'>): RequestHandler {
   return (request, response, next) => {
     const call = ongoingOf(request);
-    const carrier = { ports: call.ports, carry };
+    const legacy = { ports: call.ports, proxy };
     const serve = async (): Promise<void> => {
-      await nameCaller(carrier.ports, call, readToken(request));
+      await nameCaller(legacy.ports, call, readToken(request));
       noteUnknown(call.draft, 'endpoint', endpointName(request.method, request.originalUrl));
-      const guarded = await guard(carrier.ports, call, request.method, request.originalUrl);
+      const guarded = await guard(legacy.ports, call, request.method, request.originalUrl);
       if (guarded !== null) {
         sendAnswer(response, guarded);
-      } else if (await isRefused(carrier.ports, call)) {
+      } else if (await isRefused(legacy.ports, call)) {
         sendAnswer(response, refused(familyOf(request.originalUrl), 'action_not_supported'));
-      } else if (!response.closed) carryBytes(carrier, call, [request, response, next]);
+      } else if (!response.closed) proxyBytes(legacy, call, [request, response, next]);
     };
     call.work = serve().catch((error: unknown) => {
-      sendAnswer(response, answerThrown(familyOf(request.originalUrl), error, request, carrier.ports.log));
+      sendAnswer(response, answerThrown(familyOf(request.originalUrl), error, request, legacy.ports.log));
     });
   };
 }

@@ -42,12 +42,12 @@ export async function chooseLane(
   const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(ports, token, naming)]);
   const known = seen?.merchant ?? null;
   const { stage } = stageInForce(ports.settings, known, kind);
-  const carried: Lane = { lane: 'legacy', stage, merchant_id: claimed };
+  const proxied: Lane = { lane: 'legacy', stage, merchant_id: claimed };
   noteId(ports, named);
-  if (named.kind === 'link' && named.link === null) return carried;
+  if (named.kind === 'link' && named.link === null) return proxied;
   const may_be_legacy =
     claimed !== null && named.kind !== 'link' && !isMeantForOrders(ports, claimed, known, named, kind);
-  if (may_be_legacy && !(await hasAnythingOnOrders(ports, claimed, named, kind))) return carried;
+  if (may_be_legacy && !(await hasAnythingOnOrders(ports, claimed, named, kind))) return proxied;
   const identity = await identify(ports, token, seen);
   if (identity.kind === 'accepted') {
     const { merchant } = identity;
@@ -60,7 +60,7 @@ export async function chooseLane(
   const which = is_token_refused ? 'proven' : 'any';
   const has_unit = claimed !== null && named.kind === 'slot';
   const judgesItself = named.kind === 'payment' || (has_unit && (await isOnLegacyAlone(ports, claimed, named, which)));
-  if (judgesItself) return { ...carried, is_token_refused };
+  if (judgesItself) return { ...proxied, is_token_refused };
   return { lane: 'refused', stage, merchant_id: claimed, error: identity.error };
 }
 

@@ -12,36 +12,36 @@ import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale, type LegacySaleChan
 import { slotOf } from '../sales/link.ts';
 import { namedBy } from './lane.ts';
 import {
-  type CarriedCall,
-  type CarriedCreate,
   holdsUntil,
   holdsWhileOpen,
   isPreference,
   legacyDoubts,
   narrow,
+  type ProxiedCall,
+  type ProxiedCreate,
 } from './legacy-sale-end.ts';
 import { judgeUnproven, provenMerchant } from './token-ownership.ts';
 
-/** A recorded create that is being proxied, for `endCarried`. */
-export interface CarriedSale {
+/** A recorded create that is being proxied, for `endProxied`. */
+export interface ProxiedSale {
   row: LegacySale;
-  call: CarriedCreate;
+  call: ProxiedCreate;
 }
 
 /**
- * `begun`: recorded, where it has to be; proxy it and pass its answer to `endCarried`. `elsewhere`: an order holds the
+ * `begun`: recorded, where it has to be; proxy it and pass its answer to `endProxied`. `elsewhere`: an order holds the
  * unit, so the lane has to be chosen again. `unrecorded`: proxy it; its answer is not recorded.
  */
-export type Begun = { kind: 'begun'; sale: CarriedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
+export type Begun = { kind: 'begun'; sale: ProxiedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
 
 /** Null: no complete answer. `body`: parsed JSON; null when missing or unreadable. */
-export type CarriedAnswer = { status: number; body: unknown } | null;
+export type ProxiedAnswer = { status: number; body: unknown } | null;
 
 /**
  * Writes the row of a create before its bytes leave. Never throws for the store, because a till is not refused for a
  * missing row; its unit is then held in memory, so that nothing of it goes to orders meanwhile.
  */
-export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<Begun> {
+export async function beginProxied(ports: Ports, call: ProxiedCreate): Promise<Begun> {
   const { merchant_id } = call;
   const unit = merchant_id === null ? null : await unitOf(ports, merchant_id, call);
   if (merchant_id === null || unit === null)
@@ -50,7 +50,7 @@ export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<B
     const row = await newRow(ports, merchant_id, call, unit);
     if (call.is_token_refused) return { kind: 'begun', sale: { row, call } };
     if ((await ports.store.legacy_sales.openLegacySale(row)) !== null) return elsewhere(ports);
-    ports.memory.failpoint('carried.row_written');
+    ports.memory.failpoint('proxied.row_written');
     ports.count('legacy_sales', 'begun');
     return { kind: 'begun', sale: { row, call } };
   } catch (error) {
@@ -63,8 +63,8 @@ export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<B
 async function newRow(
   ports: Ports,
   merchant_id: string,
-  call: CarriedCreate,
-  { family, unit, slot }: CarriedUnit,
+  call: ProxiedCreate,
+  { family, unit, slot }: ProxiedUnit,
 ): Promise<LegacySale> {
   const now = ports.clock.now();
   const is_proven = (await provenMerchant(ports, call.token)) === merchant_id;
@@ -93,10 +93,10 @@ async function newRow(
  * throws for the store: the first row keeps holding.
  * @param answered_at epoch ms when the answer was complete.
  */
-export async function endCarried(
+export async function endProxied(
   ports: Ports,
-  sale: CarriedSale,
-  answer: CarriedAnswer,
+  sale: ProxiedSale,
+  answer: ProxiedAnswer,
   answered_at = ports.clock.now(),
 ): Promise<void> {
   const { row, call } = sale;
@@ -121,7 +121,7 @@ export async function endCarried(
   }
 }
 
-function judge(ports: Ports, { row, call }: CarriedSale, answer: CarriedAnswer): LegacySaleChange {
+function judge(ports: Ports, { row, call }: ProxiedSale, answer: ProxiedAnswer): LegacySaleChange {
   const in_doubt: LegacySaleChange = {
     state: 'IN_DOUBT',
     ends_at: holdsUntil(ports, call, row.unproven_token === null),
@@ -159,7 +159,7 @@ async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
  * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order. Null where legacy
  * gives none (v2, `docs/field-notes.md` QR finding 2), undefined when a required one is unreadable.
  */
-function legacyIdOf(row: LegacySale, { operation }: CarriedCreate, body: unknown): string | null | undefined {
+function legacyIdOf(row: LegacySale, { operation }: ProxiedCreate, body: unknown): string | null | undefined {
   const { id, in_store_order_id } = objectOf(body);
   if (row.family === 'point') return typeof id === 'string' && INTENT_ID.test(id) ? id.toLowerCase() : undefined;
   if (operation.family === 'qr_v1') return isPreference(row.merchant_id, id) ? id : undefined;
@@ -177,7 +177,7 @@ const POINT_DECIMALS = 2;
 const MOST_DECIMALS = 3;
 
 /** The amount in decimal; null when it can't be read. A v1 sale has no total but its items. */
-function amountOf({ operation: { family }, body }: CarriedCreate): string | null {
+function amountOf({ operation: { family }, body }: ProxiedCreate): string | null {
   const { amount, total_amount, items } = objectOf(body);
   if (family === 'point') return decimalText(plainNumber(amount), POINT_DECIMALS) ?? null;
   if (family !== 'qr_v1') return decimalOf(total_amount);
@@ -201,7 +201,7 @@ function elsewhere(ports: Ports): Begun {
   return { kind: 'elsewhere' };
 }
 
-function unrecorded(ports: Ports, { merchant_id, operation }: CarriedCreate, cause: string): Begun {
+function unrecorded(ports: Ports, { merchant_id, operation }: ProxiedCreate, cause: string): Begun {
   ports.count('legacy_sales', 'unrecorded');
   const merchant = merchant_id === null ? {} : { merchant: merchant_id };
   ports.log.warn('a proxied create was not recorded', { operation: operation.name, ...merchant, cause });
@@ -221,9 +221,9 @@ function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
  * @param answer its body is read only where it may show the end of an OPEN sale. @param received_at epoch ms of arrival:
  * a sale that was not open by then may be another one, or arrive later.
  */
-export async function noteCarriedEnd(
+export async function noteProxiedEnd(
   ports: Ports,
-  call: CarriedCall,
+  call: ProxiedCall,
   answer: { status: number; body(): Promise<unknown> } | null,
   received_at: number,
 ): Promise<void> {
@@ -248,7 +248,7 @@ export async function noteCarriedEnd(
 }
 
 /** By the intent in the path; otherwise the legacy sale on the unit that a cancel names. */
-async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | null> {
+async function saleOf(ports: Ports, call: ProxiedCall): Promise<LegacySale | null> {
   const { store, clock } = ports;
   const { intent_id } = call.path;
   if (intent_id !== undefined) return store.legacy_sales.legacySale(intent_id.toLowerCase());
@@ -264,8 +264,8 @@ async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | nul
 async function slotOfNumber(
   ports: Ports,
   merchant_id: string,
-  call: CarriedCall,
-  { unit }: CarriedUnit,
+  call: ProxiedCall,
+  { unit }: ProxiedUnit,
 ): Promise<string> {
   const lookup = await lookUpPos(ports, merchant_id, call.token, unit, POS_LOOKUP_MS);
   return lookup.kind === 'known' ? slotOf('qr', lookup.external_pos_id) : ANY_POINT_OF_SALE;
@@ -280,7 +280,7 @@ function finalStateIn(body: unknown): IntentState | null {
 // The unit of a proxied call, whose slot must not be live on orders meanwhile.
 
 /** `slot`: null for no unit; `ANY_POINT_OF_SALE` for a number that was not looked up. */
-export type CarriedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
+export type ProxiedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
 
 /** True for a refund on the terminal, which names its terminal and is no sale. */
 export function isTerminalRefund({ story }: Operation): boolean {
@@ -288,7 +288,7 @@ export function isTerminalRefund({ story }: Operation): boolean {
 }
 
 /** Null when the call names no unit that orders can have. Makes no network call. */
-export async function unitOf(ports: Ports, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
+export async function unitOf(ports: Ports, merchant_id: string, call: ProxiedCall): Promise<ProxiedUnit | null> {
   if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
   const named = await namedBy(ports, call.operation, call.path);
   if (named.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');
@@ -300,7 +300,7 @@ export async function unitOf(ports: Ports, merchant_id: string, call: CarriedCal
 }
 
 /** Null for a malformed id, which the orders lane refuses. */
-function knownUnit(slot: string, holds: boolean): CarriedUnit | null {
+function knownUnit(slot: string, holds: boolean): ProxiedUnit | null {
   const family = slot.startsWith('qr:') ? 'qr' : 'point';
   const unit = slot.slice(family.length + 1);
   return EXTERNAL_ID.test(unit) ? { family, unit, slot: holds ? slot : null } : null;

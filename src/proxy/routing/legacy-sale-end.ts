@@ -183,7 +183,7 @@ const UNPROVEN_LIFETIME_MS = 24 * 3_600_000;
 /** A sale is read at most this long: nobody pays it later, and a legacy switched off must not hold units for ever. */
 const ASKED_ABOUT_FOR_MS = 30 * 86_400_000;
 
-type Told = Pick<CarriedCreate, 'body' | 'headers' | 'operation'>;
+type Told = Pick<ProxiedCreate, 'body' | 'headers' | 'operation'>;
 
 /** The later of `routing.legacy_hold_ms` and the lifetime that the till sets. @returns epoch ms. */
 export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number {
@@ -210,7 +210,7 @@ function livesUntil({ body, headers, operation }: Told, now: number): number {
 }
 
 /** A proxied call. */
-export interface CarriedCall {
+export interface ProxiedCall {
   /** Claimed by the token or remembered, maybe not verified; null when unknown. */
   merchant_id: string | null;
   operation: Operation;
@@ -219,7 +219,7 @@ export interface CarriedCall {
 }
 
 /** A create that is about to be proxied. */
-export interface CarriedCreate extends CarriedCall {
+export interface ProxiedCreate extends ProxiedCall {
   /** Parsed JSON; null when missing or unreadable. */
   body: unknown;
   /** Lower-case names. */

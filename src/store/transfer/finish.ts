@@ -7,7 +7,7 @@ import type { MigratedTable } from '../../ops/cli/store.ts';
 import type { AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { TRANSFER } from '../postgres/prepare.ts';
 import { valuesOfAudit } from '../writes.ts';
-import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
+import { type CopiedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
 import type { Source } from './source.ts';
 import type { Target } from './target.ts';
 
@@ -102,7 +102,7 @@ function notProved(why: string): PuenteError {
 export async function settle(
   source: Source,
   target: Target,
-  tables: readonly (readonly [CarriedTable, Shape])[],
+  tables: readonly (readonly [CopiedTable, Shape])[],
   teller: (table: string) => (rows: number) => void,
 ): Promise<MigratedTable[]> {
   const first = new Map<string, Compared>();

@@ -54,7 +54,7 @@ export function unnestOf(columns: readonly Column[]): string {
 
 // The tables of a transfer, parents before their children.
 
-export interface CarriedTable {
+export interface CopiedTable {
   name: string;
   /** Columns that identify a row, in the order in which rows are read. */
   key: readonly string[];
@@ -64,7 +64,7 @@ export interface CarriedTable {
   release?: string;
 }
 
-export const CARRIED: readonly CarriedTable[] = [
+export const COPIED: readonly CopiedTable[] = [
   { name: 'merchants', key: ['id'] },
   { name: 'tokens', key: ['fingerprint'], parent: { table: 'merchants', column: 'merchant_id', key: 'id' } },
   { name: 'links', key: ['legacy_id'], release: `state = 'DONE', order_id = NULL, merchant_order_id = NULL` },

@@ -6,10 +6,10 @@ import { restored, statementOf } from '../postgres/dialect.ts';
 import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
 import { type WriteName, writes } from '../writes.ts';
 import {
-  type CarriedTable,
   type Cell,
   type Column,
   type ColumnType,
+  type CopiedTable,
   namesOf,
   parametersOf,
   type Row,
@@ -151,7 +151,7 @@ function writesOf(run: Run, together: Together) {
   };
   return {
     /** Skips rows without a parent, and rows that a unique index refuses. @returns how many were inserted. */
-    insert: ({ parent }: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number> =>
+    insert: ({ parent }: CopiedTable, shape: Shape, rows: readonly Row[]): Promise<number> =>
       asTheyAre(shape, async () => {
         const names = namesOf(namesIn(shape));
         const where =
@@ -175,7 +175,7 @@ function writesOf(run: Run, together: Together) {
         FROM ${unnestOf(shape.columns)} AS new (${namesOf(names)}) WHERE ${sameKey(keys, 'kept', 'new')}`;
       await asTheyAre(shape, () => run(sql, parametersOf(rows, names.length)));
     },
-    release: (table: CarriedTable, shape: Shape, keys: readonly Row[]) =>
+    release: (table: CopiedTable, shape: Shape, keys: readonly Row[]) =>
       changed(shape, `UPDATE "${shape.table}" AS kept SET ${table.release} ${named(shape, 'FROM')}`, keys),
     remove: (shape: Shape, keys: readonly Row[]) =>
       changed(shape, `DELETE FROM "${shape.table}" AS kept ${named(shape, 'USING')}`, keys),

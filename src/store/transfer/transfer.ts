@@ -14,7 +14,7 @@ import {
 } from '../postgres/prepare.ts';
 import { noteTransferred, transferredNote } from '../sqlite/under-way.ts';
 import { finishTransfer, proveSums, settle } from './finish.ts';
-import { CARRIED, type CarriedTable, keyOf, OWN_OF_FILE, type Shape } from './rows.ts';
+import { COPIED, type CopiedTable, keyOf, OWN_OF_FILE, type Shape } from './rows.ts';
 import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
 
@@ -46,7 +46,7 @@ export async function transferStore(order: TransferOrder): Promise<MigrateStoreO
     await prepareDatabase({ ...address, migrations, key_mark, now, is_transfer: true });
     const target = await openTarget(address.url, location, connect_timeout_ms);
     try {
-      return await carry(source, target, order);
+      return await copyAll(source, target, order);
     } finally {
       await target.close();
     }
@@ -55,7 +55,7 @@ export async function transferStore(order: TransferOrder): Promise<MigrateStoreO
   }
 }
 
-async function carry(source: Source, target: Target, order: TransferOrder): Promise<MigrateStoreOutcome> {
+async function copyAll(source: Source, target: Target, order: TransferOrder): Promise<MigrateStoreOutcome> {
   const { tell, now, failpoint = noFailpoint } = order;
   const tables = await shapesOf(source, target);
   const is_resumed = await beginTransfer(source, target);
@@ -96,7 +96,7 @@ async function beginTransfer(source: Source, target: Target): Promise<boolean> {
     const note = transferredNote(source.path);
     if (note !== null)
       throw databaseUnusable(location, `the file was copied to ${note.to} already`, 'Name that database');
-    for (const { name } of CARRIED)
+    for (const { name } of COPIED)
       if ((await target.run(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0)
         throw databaseUnusable(location, `it has rows of its own, in ${name}`, 'Make an empty database and name it');
     await target.write('remember', [TRANSFER.under_way, source.instance_id]);
@@ -123,12 +123,10 @@ async function soon(isSo: () => Promise<boolean>): Promise<boolean> {
 }
 
 /** The tables and their columns. @throws PuenteError store_unusable when a table or a column is missing on one side. */
-export async function shapesOf(source: Source, target: Target): Promise<[CarriedTable, Shape][]> {
-  const left_out = source
-    .tables()
-    .filter((name) => ![...OWN_OF_FILE, ...CARRIED.map((one) => one.name)].includes(name));
-  const shapes: [CarriedTable, Shape][] = [];
-  for (const table of CARRIED) {
+export async function shapesOf(source: Source, target: Target): Promise<[CopiedTable, Shape][]> {
+  const left_out = source.tables().filter((name) => ![...OWN_OF_FILE, ...COPIED.map((one) => one.name)].includes(name));
+  const shapes: [CopiedTable, Shape][] = [];
+  for (const table of COPIED) {
     const columns = await target.columns(table.name);
     const names = columns.map(({ name }) => name);
     const there = new Set([...source.columns(table.name), ...(names.includes('rowid') ? ['rowid'] : [])]);
@@ -153,7 +151,7 @@ export async function shapesOf(source: Source, target: Target): Promise<[Carried
 async function copyTable(
   source: Source,
   target: Target,
-  [table, shape]: readonly [CarriedTable, Shape],
+  [table, shape]: readonly [CopiedTable, Shape],
   tell: (rows: number) => void,
   failpoint: Failpoint,
 ): Promise<number> {

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import {
-  beginCarried,
-  type CarriedAnswer,
-  endCarried,
-  noteCarriedEnd,
+  beginProxied,
+  endProxied,
+  noteProxiedEnd,
+  type ProxiedAnswer,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
-import { type CarriedCreate, isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
+import { isOver, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';
@@ -81,7 +81,7 @@ async function prove(): Promise<void> {
   );
 }
 
-function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCreate {
+function carried(name: string, change: Partial<ProxiedCreate> = {}): ProxiedCreate {
   const operation = ports.tables.operations.find((one) => one.name === name);
   if (operation === undefined) throw new Error(`there is no operation ${name}`);
   const path = { device_id: DEVICE, user_id: merchant_id, external_pos_id: 'TILL1' };
@@ -91,14 +91,14 @@ function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCrea
   return { merchant_id, operation, path, body, headers: {}, is_token_refused: false, token, ...change };
 }
 
-async function begin(name: string, change: Partial<CarriedCreate> = {}) {
-  const begun = await beginCarried(ports, carried(name, change));
+async function begin(name: string, change: Partial<ProxiedCreate> = {}) {
+  const begun = await beginProxied(ports, carried(name, change));
   if (begun.kind !== 'begun') throw new Error(`it was not begun: ${begun.kind}`);
   return begun.sale;
 }
 
-async function carry(name: string, answer: CarriedAnswer, change: Partial<CarriedCreate> = {}): Promise<void> {
-  await endCarried(ports, await begin(name, change), answer);
+async function carry(name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}): Promise<void> {
+  await endProxied(ports, await begin(name, change), answer);
 }
 
 const held = (slot: string, at = clock.now): Promise<LegacySale | null> =>
@@ -107,7 +107,7 @@ const held = (slot: string, at = clock.now): Promise<LegacySale | null> =>
 describe('before the bytes leave', () => {
   it('an order of ours on the unit sends the call back to choose again', async () => {
     await opened(store, { merchant_id, unit: DEVICE });
-    expect(await beginCarried(ports, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
+    expect(await beginProxied(ports, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
     expect(await held(POINT_SLOT)).toBeNull();
     expect(counts).toEqual(['legacy_sales elsewhere']);
   });
@@ -116,7 +116,7 @@ describe('before the bytes leave', () => {
     ['nobody known', { merchant_id: null }],
     ['a name that is no unit', { path: { device_id: 'PAX A910' } }],
   ])('%s is carried without a note, and counted', async (_what, change) => {
-    expect(await beginCarried(ports, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
+    expect(await beginProxied(ports, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
     expect(counts).toEqual(['legacy_sales unrecorded']);
   });
 
@@ -124,7 +124,7 @@ describe('before the bytes leave', () => {
     const broken = await openStore(folder.file('closed.db'));
     await broken.close();
     ports = runtimeOn(broken);
-    expect(await beginCarried(ports, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
+    expect(await beginProxied(ports, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
     expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS - 1)).toBe(true);
     expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS)).toBe(false);
     expect(ports.memory.unrecorded.holds(merchant_id, TILL_SLOT, clock.now)).toBe(false);
@@ -199,7 +199,7 @@ describe('before the bytes leave', () => {
     const sale = await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
     expect(asked).toEqual([]);
     expect(await held('qr:ANY')).toMatchObject({ slot: 'qr:*', unit: '1001' });
-    await endCarried(ports, sale, { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    await endProxied(ports, sale, { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
     expect(await held('qr:ANY')).toBeNull();
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN', slot: TILL_SLOT, unit: 'TILL1' });
     await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
@@ -218,7 +218,7 @@ describe('before the bytes leave', () => {
 
   it('a number goes to no till while one of them is on orders', async () => {
     await opened(store, { merchant_id, family: 'qr', unit: 'TILL2' });
-    expect(await beginCarried(ports, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
+    expect(await beginProxied(ports, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
   });
 
   it.each([404, 403])('a number that is no till of orders (%i) holds nothing', async (status) => {
@@ -243,7 +243,7 @@ describe('what legacy answers', () => {
     expect(await held(POINT_SLOT)).toBeNull();
   });
 
-  it.each<[string, CarriedAnswer]>([
+  it.each<[string, ProxiedAnswer]>([
     ['nothing', null],
     ['500', { status: 500, body: {} }],
     ['504', { status: 504, body: null }],
@@ -258,7 +258,7 @@ describe('what legacy answers', () => {
     expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
   });
 
-  it.each<[string, CarriedAnswer, string | null]>([
+  it.each<[string, ProxiedAnswer, string | null]>([
     ['point.create_intent', { status: 201, body: { id: INTENT.toUpperCase() } }, INTENT],
     ['qr.put_order', { status: 204, body: null }, null],
     ['qr.put_order', { status: 200, body: { in_store_order_id: INTENT } }, INTENT],
@@ -313,7 +313,7 @@ describe('what legacy answers', () => {
     const broken = await openStore(folder.file('closed-later.db'));
     await broken.close();
     const other = runtimeOn(broken);
-    await endCarried(other, sale, { status: 200, body: { id: INTENT } });
+    await endProxied(other, sale, { status: 200, body: { id: INTENT } });
     expect(other.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now)).toBe(true);
   });
 });
@@ -450,13 +450,13 @@ describe('is it over?', () => {
 });
 
 describe('a carried call that shows an end', () => {
-  const read = (answer: CarriedAnswer) => answer && { status: answer.status, body: async () => answer.body };
-  const end = (name: string, path: Record<string, string>, answer: CarriedAnswer, at = clock.now) =>
-    noteCarriedEnd(ports, carried(name, { path }), read(answer), at);
+  const read = (answer: ProxiedAnswer) => answer && { status: answer.status, body: async () => answer.body };
+  const end = (name: string, path: Record<string, string>, answer: ProxiedAnswer, at = clock.now) =>
+    noteProxiedEnd(ports, carried(name, { path }), read(answer), at);
   const till = { external_pos_id: 'TILL1' };
   const byId = { intent_id: INTENT.toUpperCase() };
 
-  it.each<[string, CarriedAnswer]>([
+  it.each<[string, ProxiedAnswer]>([
     ['no answer', null],
     ['a refusal', { status: 409, body: {} }],
     ['a failure', { status: 500, body: {} }],
@@ -471,7 +471,7 @@ describe('a carried call that shows an end', () => {
     clock.now += 1;
     const canceled_at = clock.now;
     clock.now += 1;
-    await endCarried(ports, sale, { status: 204, body: null });
+    await endProxied(ports, sale, { status: 204, body: null });
     await end('qr.cancel_order', till, { status: 204, body: null }, canceled_at);
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
   });
@@ -492,7 +492,7 @@ describe('a carried call that shows an end', () => {
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
     await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
     const foreign = carried('point.get_intent', { path: byId, merchant_id: '1' });
-    await noteCarriedEnd(ports, foreign, read({ status: 200, body: { state: 'FINISHED' } }), clock.now);
+    await noteProxiedEnd(ports, foreign, read({ status: 200, body: { state: 'FINISHED' } }), clock.now);
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });
     expect(await held(POINT_SLOT)).toBeNull();

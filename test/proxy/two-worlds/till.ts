@@ -4,7 +4,7 @@ import { PuenteError } from '../../../src/error.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { stories } from '../../../src/proxy/operations.ts';
 import { chooseLane, namedBy } from '../../../src/proxy/routing/lane.ts';
-import { beginCarried, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
+import { beginProxied, endProxied, noteProxiedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
 import type { Secret } from '../../../src/proxy/vault.ts';
 import type { LegacySide } from './legacy.ts';
 import type { Side } from './worlds.ts';
@@ -51,13 +51,13 @@ export async function callOf(
     if (operation.upstream !== 'create') {
       const answer = await legacy.carry(operation, path, body);
       const shown = answer && { status: answer.status, body: async () => answer.body };
-      await noteCarriedEnd(ports, carried, shown, received_at);
+      await noteProxiedEnd(ports, carried, shown, received_at);
       return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
     }
-    const begun = await beginCarried(ports, carried);
+    const begun = await beginProxied(ports, carried);
     if (begun.kind === 'elsewhere') continue;
     const answer = await legacy.carry(operation, path, body);
-    if (begun.kind === 'begun') await endCarried(ports, begun.sale, answer);
+    if (begun.kind === 'begun') await endProxied(ports, begun.sale, answer);
     return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
   }
   return { side: null, status: 503, body: null };

@@ -1,5 +1,5 @@
 /** A history with lookups; the states of both APIs are written out again here, independent of the product. */
-import type { CarriedCall, History, Intent, LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
+import type { History, Intent, LinkRow, Order, ProxiedCall, SaleFacts, TillCall } from '../history.ts';
 
 export interface Evidence extends History {
   sale: Map<number, SaleFacts>;
@@ -9,7 +9,7 @@ export interface Evidence extends History {
   linkOfMerchantOrder: Map<number, LinkRow>;
   order: Map<string, Order>;
   intent: Map<string, Intent>;
-  carriedCall: Map<number, CarriedCall>;
+  carriedCall: Map<number, ProxiedCall>;
   /** Orders of a sale, oldest first: no two sales have the same amount. */
   ordersOf(sale: SaleFacts): Order[];
   linksOf(sale: SaleFacts): LinkRow[];

@@ -7,7 +7,7 @@ import { Secret } from '../../../src/proxy/vault.ts';
 import { readMigrations } from '../../../src/store/migrations.ts';
 import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { compareTable } from '../../../src/store/transfer/finish.ts';
-import { CARRIED } from '../../../src/store/transfer/rows.ts';
+import { COPIED } from '../../../src/store/transfer/rows.ts';
 import { openSource } from '../../../src/store/transfer/source.ts';
 import { openTarget } from '../../../src/store/transfer/target.ts';
 import { shapesOf, type TransferOrder, transferStore } from '../../../src/store/transfer/transfer.ts';
@@ -56,7 +56,7 @@ describe('a transfer', () => {
       database.exec(`INSERT INTO meta (name, value) VALUES ('restored_from', '1000'), ('restored_at', '2000')`);
     });
     const { proved } = await transfer();
-    expect(proved?.tables.map(({ table }) => table)).toEqual(CARRIED.map(({ name }) => name));
+    expect(proved?.tables.map(({ table }) => table)).toEqual(COPIED.map(({ name }) => name));
     for (const { table, rows } of proved?.tables ?? []) expect(rows, table).toBeGreaterThan(0);
     expect(proved?.tables.find(({ table }) => table === 'refunds')?.sha256).toMatch(/^[0-9a-f]{64}$/);
     const store = await openStore(url, { key_mark: KEY_MARK });
@@ -75,7 +75,7 @@ describe('a transfer', () => {
   });
 
   it('that was cut off goes on behind the last step that it had done', async () => {
-    let steps = CARRIED.findIndex(({ name }) => name === 'exchanges') + 1;
+    let steps = COPIED.findIndex(({ name }) => name === 'exchanges') + 1;
     const failpoint = () => {
       if (steps-- === 0) throw new Error('ended here');
     };
@@ -124,7 +124,7 @@ describe('a transfer', () => {
     await target.close();
     source.close();
     expect(found).toEqual({
-      ...Object.fromEntries(CARRIED.map(({ name }) => [name, equal])),
+      ...Object.fromEntries(COPIED.map(({ name }) => [name, equal])),
       exchanges: { changed: 1, missing: 1, extra: 0 },
       tokens: { ...equal, changed: 1 },
       shed: { ...equal, extra: 1 },
