@@ -7,7 +7,16 @@ import { orderStatuses } from '../contract/orders.ts';
 import { upstreamErrorCodes } from '../contract/upstream.ts';
 import { UNKNOWN_STATUS } from './compile.ts';
 import { contextSchema } from './context.ts';
-import { contractNames, contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
+import {
+  contractNames,
+  contractOf,
+  findIn,
+  leavesOf,
+  looseObjectsOf,
+  type Shape,
+  shapeOf,
+  takes,
+} from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters, wantsDetail } from './errors.ts';
 import { whatFits } from './near.ts';
@@ -71,6 +80,9 @@ function checkRow({ table, from, to }: View, row: Row, sites: readonly string[])
     complain(`the context has no ${printPath(row.from)}${fitting(contextShape, row.from)}`, 'context');
   if (row.to && !findIn(to, row.to))
     complain(`the target ${table.to} has no ${printPath(row.to)}${fitting(to, row.to)}`, 'to');
+  const target = row.to && row.verb === 'const' ? findIn(to, row.to) : null;
+  if (target && !takes(target.shape, row.constant))
+    complain(`${printPath(row.to ?? [])} does not take ${JSON.stringify(row.constant)}`, 'const');
   if (row.converter !== null && !Object.hasOwn(converters, row.converter))
     complain(`no converter is called '${row.converter}'${whatFits(row.converter, Object.keys(converters))}`, 'with');
   for (const site of row.sites ?? []) {
@@ -271,7 +283,8 @@ function codesOf(known: readonly (readonly [number, string])[], status: unknown)
   return known.filter(([one]) => one === status).map(([, code]) => code);
 }
 
-function shown(row: WrittenStates['rows'][number]): string[] {
+/** The legacy states that a row shows, sooner or later. */
+export function shown(row: WrittenStates['rows'][number]): string[] {
   const states = typeof row.shows === 'string' ? [row.shows] : [row.shows.error, row.shows.finished];
   return row.settled === undefined ? states : [...states, row.settled];
 }

@@ -51,6 +51,12 @@ export interface Shape {
   item: Shape | null;
   /** Least number of elements of an array. */
   least: number;
+  json: JsonSchema;
+}
+
+/** @returns false for a value that the schema at this place does not take. */
+export function takes({ json }: Shape, value: unknown): boolean {
+  return z.fromJSONSchema(json as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).success; // zod's own output
 }
 
 /** The shape of a schema's input, before its transforms. */
@@ -70,20 +76,28 @@ interface JsonSchema {
 
 function build(schema: JsonSchema): Shape {
   const structured = schema.anyOf?.find((option) => option.type === 'object' || option.type === 'array');
-  if (structured) return build(structured);
+  if (structured) return { ...build(structured), json: schema };
   if (schema.type === 'object') {
     const properties = new Map(Object.entries(schema.properties ?? {}).map(([key, value]) => [key, build(value)]));
     const loose = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
-    return { kind: 'object', properties, required: new Set(schema.required), loose, item: null, least: 0 };
+    return {
+      kind: 'object',
+      properties,
+      required: new Set(schema.required),
+      loose,
+      item: null,
+      least: 0,
+      json: schema,
+    };
   }
   if (schema.type === 'array')
-    return { ...plain('array'), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always writes `items`
+    return { ...plain('array', schema), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always writes `items`
   const silent = Object.keys(schema).every((key) => key === '$schema' || key === 'description');
-  return plain(silent ? 'any' : 'leaf');
+  return plain(silent ? 'any' : 'leaf', schema);
 }
 
-function plain(kind: Shape['kind']): Shape {
-  return { kind, properties: new Map(), required: new Set(), loose: false, item: null, least: 0 };
+function plain(kind: Shape['kind'], json: JsonSchema): Shape {
+  return { kind, properties: new Map(), required: new Set(), loose: false, item: null, least: 0, json };
 }
 
 /** Every path at which a value can be, array elements as `'[]'`. */

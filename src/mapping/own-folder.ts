@@ -104,13 +104,18 @@ function whyNot({ merchant, shipped }: FilePlace, known: readonly string[] | nul
   if (merchant !== null && !USER_ID.test(merchant))
     return `${merchant} is no merchant id: one merchant's tables lie in merchants/<id>/<family>/<table>.yaml`;
   if (known === null) return null;
-  if (OF_THE_BUILD.includes(shipped))
-    return `${shipped} belongs to the program, and nothing can be laid over it; tables of fields, states and errors take rows of your own`;
+  const why = OF_THE_BUILD[shipped];
+  if (why !== undefined)
+    return `${shipped} belongs to the program: ${why}. Nothing can be laid over it; tables of fields, states and errors take rows of your own`;
   return `there is no shipped table ${shipped} for this file to be laid over${whatFits(shipped, known)}`;
 }
 
-/** Their operations are code, their currencies are stored with every sale, their numbers are in reports. */
-const OF_THE_BUILD = ['operations.yaml', 'sites.yaml', 'limitations.yaml'];
+/** Shipped files without a place for rows of one's own, and why. */
+const OF_THE_BUILD: Readonly<Record<string, string>> = {
+  'operations.yaml': 'each operation is code',
+  'sites.yaml': 'the decimals of a currency are those of every stored amount',
+  'limitations.yaml': 'its numbers are in reports, each with a test of the program',
+};
 
 /** Lays the common files, and each merchant's over these. @param texts those of the files, for the revisions. */
 export function laidOver(

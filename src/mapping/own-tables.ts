@@ -1,9 +1,21 @@
 /** Tables of an operator's own: rows laid over the shipped ones, each by its key, never silently instead of them. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Failure } from './check-rows.ts';
+import { type Failure, shown } from './check-rows.ts';
+import type { WrittenLimitation } from './limitations.ts';
 import { whatFits } from './near.ts';
-import { isKept, outcomeOf, whatIsKept } from './own-kept.ts';
+import {
+  isReplacedBy,
+  isSameInSubstance,
+  keepsAnswer,
+  keepsMeaning,
+  keepsSale,
+  keepsState,
+  keepsTarget,
+  type LaidFile,
+  left,
+  MADE,
+} from './own-kept.ts';
 import { why, writtenRow } from './row.ts';
 import {
   type Documents,
@@ -91,15 +103,15 @@ export function ownGrammar(documents: Documents, shipped: string): z.ZodType<Own
   return documents.errors.some(has) ? ownErrors : null;
 }
 
-interface Laying {
+interface Laying extends LaidFile {
   layer: Layer;
-  /** All sites of `sites.yaml`. */
-  sites: readonly string[];
   /** Request tables whose calls are translated again for each repeat with the same key (`make-refund.ts`). */
   repeated: readonly (string | null)[];
-  file: string;
+  /** Tables of answers and notices, and the converters that their shipped rows use. */
+  answers: { tables: readonly string[]; converters: readonly string[] };
   laid: Laid[];
-  failures: Failure[];
+  /** Ids of rows that lose the same field, or do the same: the one below, and that of one's own. */
+  alike: [below: string, own: string][];
 }
 
 /**
@@ -114,8 +126,17 @@ export function layOver(
 ): { documents: Documents; laid: Laid[]; failures: Failure[] } {
   const laid: Laid[] = [];
   const failures: Failure[] = [];
+  const alike: Laying['alike'] = [];
   const sites = documents.sites.map(({ id }) => id);
   const repeated = documents.operations.filter(({ upstream }) => upstream === 'refund').map(({ request }) => request);
+  const requests = documents.operations.map(({ request }) => request);
+  const back = documents.tables.filter(({ table, role }) => role !== 'headers' && !requests.includes(table));
+  const convertersOf = (rows: readonly WrittenRow[]): string[] =>
+    rows.flatMap((row) => [row.with ?? [], convertersOf(row.rows ?? [])].flat());
+  const answers = {
+    tables: back.map(({ table }) => table),
+    converters: [...new Set(back.flatMap(({ rows }) => convertersOf(rows)))],
+  };
   const over = <Table extends Filed<WrittenTable | WrittenStates | WrittenErrors>>(
     table: Table,
     lay: (table: Table, own: OwnFile, laying: Laying) => Table,
@@ -124,18 +145,29 @@ export function layOver(
     if (own === undefined) return table;
     const { file } = own;
     failures.push(...otherHead(table, own));
-    return { ...lay(table, own, { layer, sites, repeated, file, laid, failures }), file, shipped: shippedOf(table) };
+    return {
+      ...lay(table, own, { layer, sites, repeated, answers, file, laid, alike, failures }),
+      file,
+      shipped: shippedOf(table),
+    };
   };
-  return {
-    documents: {
-      ...documents,
-      tables: documents.tables.map((table) => over(table, layFields)),
-      states: documents.states.map((table) => over(table, layStates)),
-      errors: documents.errors.map((table) => over(table, layErrors)),
-    },
-    laid,
-    failures,
+  const over_shipped = {
+    tables: documents.tables.map((table) => over(table, layFields)),
+    states: documents.states.map((table) => over(table, layStates)),
+    errors: documents.errors.map((table) => over(table, layErrors)),
   };
+  const limitations = documents.limitations.map((one) => countingToo(one, alike));
+  return { documents: { ...documents, ...over_shipped, limitations }, laid, failures };
+}
+
+/** A till meets a limitation by a row of one's own as by the row below that does the same. */
+function countingToo(limitation: WrittenLimitation, alike: Laying['alike']): WrittenLimitation {
+  const { counted } = limitation;
+  if (!Array.isArray(counted) || alike.length === 0) return limitation;
+  const also = (rows: string[] | undefined) =>
+    rows && [...new Set([...rows, ...alike.filter(([below]) => rows.includes(below)).map(([, own]) => own)])];
+  const extended = counted.map((one) => ({ ...one, rows: also(one.rows), without: also(one.without) }));
+  return { ...limitation, counted: extended };
 }
 
 function shippedOf({ file, shipped }: { file: string; shipped?: string }): string {
@@ -168,6 +200,8 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
       const message = `refunds are repeated with the same key and must then be the same, byte for byte, so no row can be laid over ${table.table}: leave the file out`;
       laying.failures.push({ file: laying.file, row: number, message });
     }
+    const is_answer = laying.answers.tables.includes(table.table);
+    if (is_answer && !('remove' in row)) keepsAnswer(row, number, laying.answers.converters, laying);
     if ('remove' in row) rows = without(table, rows, row, number, laying);
     else if (!before.some((one) => isSame(one, row))) {
       keepsSale(table, before, { ...row, number }, laying);
@@ -175,6 +209,8 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
     }
   });
   const unknown = own.unknown ?? table.unknown;
+  if (JSON.stringify(own.unknown ?? '').includes('refuse') && laying.answers.tables.includes(table.table))
+    laying.failures.push({ file: laying.file, row: null, key: 'unknown', message: `unknown: ${MADE}` });
   if (!isDeepStrictEqual(unknown, table.unknown)) {
     const why = `Of fields without a row: ${JSON.stringify(table.unknown ?? 'none')} → ${JSON.stringify(unknown)}.`;
     const replaces = table.unknown === undefined ? [] : [`${table.table}#unknown`];
@@ -183,67 +219,14 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
   return { ...table, rows, ...(unknown === undefined ? {} : { unknown }) };
 }
 
-/** What moves, names or settles a sale is passed on as shipped; other words beside it, its reason and advice, may differ. */
-function keepsSale(table: WrittenTable, before: readonly FieldRow[], row: FieldRow, laying: Laying): void {
-  const sites = row.sites ?? laying.sites;
-  const near = before.filter((one) => isKept(one) && (isReplacedBy(one, row) || overlap(one.to, row.to)));
-  const hit = near.filter((one) => left(one, row.sites, laying).gone.length > 0);
-  const other = hit.find((one) => {
-    const has = one.sites ?? laying.sites;
-    return !isSameInSubstance(one, row) || !sites.every((site) => has.includes(site));
-  });
-  const [shipped] = other === undefined && hit.length === 0 ? near : [other];
-  if (shipped !== undefined) refuseChange(table, shipped, row.number, row.to === undefined ? 'drop' : 'to', laying);
-  else if (hit.length === 0 && row.to !== undefined && isKept(row)) {
-    const message = `to: ${row.to} is ${whatIsKept(row)}, and no row of the shipped ${table.table} writes it from this source, so no row of your own may; leave the row out`;
-    laying.failures.push({ file: laying.file, row: row.number, key: 'to', message });
-  }
-}
-
-function refuseChange(
-  { table }: WrittenTable,
-  shipped: FieldRow,
-  row: string,
-  key: 'to' | 'drop' | 'remove',
-  laying: Laying,
-): void {
-  const { to = takenBy(shipped) } = shipped;
-  const message = `${key}: row ${shipped.number} of ${table} has ${to}, which is ${whatIsKept(shipped)}: it may be neither replaced nor removed, or a sale would be another than the till's; leave this row out, or keep source and converter as they are`;
-  laying.failures.push({ file: laying.file, row, key, message });
-}
-
-/** One path is the other, or a part of it: a value for the whole replaces the part. */
-function overlap(one: string | undefined, other: string | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  const [short, long] = one.length < other.length ? [one, other] : [other, one];
-  return long.startsWith(short) && /^(?:$|[.[])/.test(long.slice(short.length));
-}
-
-/** Of a list the elements' kept rows, at the same sites; its other rows may differ. */
-function isSameInSubstance(one: WrittenRow, other: WrittenRow): boolean {
-  const substance = ({
-    why: _why,
-    advice: _advice,
-    sites: _sites,
-    number: _number,
-    rows: _rows,
-    ...rest
-  }: WrittenRow) => rest;
-  if (!isDeepStrictEqual(substance(one), substance(other))) return false;
-  const [inner, theirs] = [one.rows ?? [], other.rows ?? []];
-  const has = (rows: readonly WrittenRow[], row: WrittenRow): boolean =>
-    rows.some((each) => isSameInSubstance(each, row) && isDeepStrictEqual(each.sites, row.sites));
-  return [
-    inner.every((row) => !isKept(row) || has(theirs, row)),
-    theirs.every(
-      (row) => !(isKept(row) || inner.some((each) => isKept(each) && overlap(each.to, row.to))) || has(inner, row),
-    ),
-  ].every(Boolean);
-}
-
 function withRow(table: Filed<WrittenTable>, rows: FieldRow[], row: FieldRow, laying: Laying): FieldRow[] {
-  const isHit = (one: FieldRow): boolean => !isOf(laying.layer, one) && isReplacedBy(one, row);
-  const at = rows.findIndex((one) => isHit(one) && left(one, row.sites, laying).gone.length > 0);
+  const isHit = (one: FieldRow): boolean =>
+    !isOf(laying.layer, one) && isReplacedBy(one, row) && left(one, row.sites, laying.sites).gone.length > 0;
+  const at = rows.findIndex(isHit);
+  const isAlike = (one: FieldRow): boolean =>
+    (one.drop !== undefined && row.drop !== undefined) || isSameInSubstance(one, row, table.role);
+  for (const { number } of rows.filter((one) => isHit(one) && isAlike(one)))
+    laying.alike.push([`${table.table}#${number}`, `${table.table}#${row.number}`]);
   const replaces: string[] = [];
   const kept = rows.flatMap((one) => (isHit(one) ? narrowed(table, one, row, laying, replaces) : [one]));
   laying.laid.push({ row: `${table.table}#${row.number}`, replaces, removes: false, why: row.why });
@@ -259,8 +242,7 @@ function without(
   laying: Laying,
 ): FieldRow[] {
   const replaces: string[] = [];
-  const guarded = rows.find((one) => one.to === row.remove && isKept(one));
-  if (guarded !== undefined) refuseChange(table, guarded, number, 'remove', laying);
+  keepsTarget(table, rows, { ...row, number }, laying);
   const kept = rows.flatMap((one) =>
     one.to === row.remove ? narrowed(table, one, { ...row, number }, laying, replaces) : [one],
   );
@@ -281,7 +263,7 @@ function narrowed(
   laying: Laying,
   replaces: string[],
 ): FieldRow[] {
-  const { gone, stays } = left(one, by.sites, laying);
+  const { gone, stays } = left(one, by.sites, laying.sites);
   if (gone.length === 0) return [one];
   replaces.push(`${table}#${one.number}${stays.length === 0 ? '' : ` at ${gone.join(', ')}`}`);
   if (stays.length === 0) return [];
@@ -289,24 +271,6 @@ function narrowed(
   const message = `row ${one.number} of ${table} says what happens elsewhere, so it can only be replaced at all sites: leave out sites`;
   laying.failures.push({ file: laying.file, row: by.number, key: 'sites', message });
   return [one];
-}
-
-function left(one: FieldRow, taken: string[] | undefined, { sites }: Laying): { gone: string[]; stays: string[] } {
-  const has = one.elsewhere !== undefined ? sites : (one.sites ?? sites);
-  return {
-    gone: has.filter((site) => taken?.includes(site) ?? true),
-    stays: has.filter((site) => taken !== undefined && !taken.includes(site)),
-  };
-}
-
-function isReplacedBy(one: WrittenRow, row: WrittenRow): boolean {
-  if (row.to !== undefined && row.to === one.to) return true;
-  if (row.drop !== undefined) return takenBy(one) === row.drop;
-  return one.drop !== undefined && one.drop === takenBy(row);
-}
-
-function takenBy({ copy, drop, each }: WrittenRow): string | undefined {
-  return copy ?? drop ?? each;
 }
 
 // Rows of states: one's own replaces the row of the same status and detail, or stands before those of its status.
@@ -321,55 +285,17 @@ function layStates(table: Filed<WrittenStates>, { written }: OwnFile, laying: La
     const same = rows.findIndex((one) => one.status === row.status && one.detail === row.detail);
     const first = rows.findIndex((one) => one.status === row.status);
     const shipped = rows[same] ?? rows.findLast((one) => one.status === row.status);
-    if (shipped !== undefined) {
-      keepsProtocol(table, shipped, row, number, laying);
-      keepsOutcome(table, shipped, row, number, laying);
-    }
+    if (shipped !== undefined) keepsState(table, shipped, { ...row, number }, laying);
     const replaces = same === -1 ? [] : [`${table.table}#${rows[same]?.number}`];
     const at = same !== -1 ? same : first === -1 ? rows.length : first;
     rows = rows.toSpliced(at, same === -1 ? 0 : 1, { ...row, number });
     laying.laid.push({ row: `${table.table}#${number}`, replaces, removes: false, why: row.why });
   });
   const named = own.never.map(({ shows }) => shows);
-  const produced = rows.filter((row) => isOf(laying.layer, row)).flatMap(statesShown);
+  const produced = rows.filter((row) => isOf(laying.layer, row)).flatMap(shown);
   // A shipped sentence on what is never shown is not true any more once a row shows it.
   const never = table.never.filter(({ shows }) => !named.includes(shows) && !produced.includes(shows));
   return { ...table, rows, never: [...never, ...own.never] };
-}
-
-function statesShown({ shows, settled }: StateRow): string[] {
-  const states = typeof shows === 'string' ? [shows] : [shows.error, shows.finished];
-  return settled === undefined ? states : [...states, settled];
-}
-
-/** What an order may still become is a fact of upstream: units are freed and sales are settled by it. */
-function keepsProtocol(table: WrittenStates, shipped: StateRow, row: StateRow, number: string, laying: Laying): void {
-  for (const key of ['final', 'rank', 'settled'] as const) {
-    if (row[key] === shipped[key]) continue;
-    const message = `${key}: row ${shipped.number} of ${table.table} has ${shipped[key] ?? 'none'}, and so must this row: it says what the order may still become, not what is shown`;
-    laying.failures.push({ file: laying.file, row: number, key, message });
-  }
-}
-
-/** A till that sees a paid sale as open sells again, and one that sees an open sale as paid gives the goods away. */
-function keepsOutcome(table: WrittenStates, shipped: StateRow, row: StateRow, number: string, laying: Laying): void {
-  const fail = (key: 'shows' | 'notices', message: string): void =>
-    void laying.failures.push({ file: laying.file, row: number, key, message: `${key}: ${message}` });
-  for (const policy of ['error', 'finished'] as const) {
-    const [before, after] = [shownBy(shipped, policy), shownBy(row, policy)];
-    if (outcomeOf(before) === outcomeOf(after)) continue;
-    const message = `row ${shipped.number} of ${table.table} shows ${before}, which tills take for ${outcomeOf(before)}; ${after} is ${outcomeOf(after)}, so they would act on what is not so`;
-    fail('shows', message);
-    break;
-  }
-  const gone = shipped.notices.filter((topic) => !row.notices.includes(topic));
-  if (gone.length === 0) return;
-  const message = `row ${shipped.number} of ${table.table} announces ${gone.join(', ')}, and so must this row: shops wait for it; notices can only be added`;
-  fail('notices', message);
-}
-
-function shownBy({ shows }: StateRow, policy: 'error' | 'finished'): string {
-  return typeof shows === 'string' ? shows : shows[policy];
 }
 
 // Rows of errors: one's own rows of a call, status and code replace all shipped ones of the same three.
@@ -391,12 +317,15 @@ function layErrorRows(
   own: readonly ErrorRow[],
   laying: Laying,
 ): ErrorRow[] {
-  let rows = numbered<ErrorRow>(shipped);
+  const below = numbered<ErrorRow>(shipped);
+  let rows = below;
   const fresh = own.map((row, index) => ({ ...row, number: `${laying.layer}.${index + 1}` }));
   const groups = Map.groupBy(fresh, keyOfError);
   for (const [key, group] of groups) {
     const hit = rows.filter((one) => keyOfError(one) === key);
     if (hit.length === group.length && hit.every((one, index) => isSame(one, group[index]))) continue;
+    for (const row of group)
+      keepsMeaning(table, call, hit.length > 0 ? hit : below.filter((one) => meets(one, row)), row, laying);
     const at = Math.max(
       0,
       rows.findIndex((one) => keyOfError(one) === key),
@@ -407,6 +336,14 @@ function layErrorRows(
       laying.laid.push({ row: `${table.table}#${call}.${number}`, replaces, removes: false, why });
   }
   return rows;
+}
+
+/** Both rows are for some status of upstream. */
+function meets({ status: one }: ErrorRow, { status: other }: ErrorRow): boolean {
+  const classOf = (status: ErrorRow['status']): string => `${String(status ?? '').charAt(0)}xx`;
+  return (
+    one === other || (classOf(one) === classOf(other) && [one, other].some((status) => typeof status === 'string'))
+  );
 }
 
 function keyOfError({ status, code }: ErrorRow): string {
