@@ -1,6 +1,5 @@
 /** What `puente explain` reports of messages of upstream: answers, notices and errors; and what it can't explain. */
 import { describe, expect, it } from 'vitest';
-import { PuenteError } from '../../src/error.ts';
 import { type ExplainAsk, explain } from '../../src/mapping/explain.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { tablesDirectory } from './kit.ts';
@@ -34,28 +33,6 @@ const ORDER = {
   },
 };
 const rows = ({ fired }: ReturnType<typeof explain>) => fired.map(({ row }) => row);
-
-describe('what can’t be explained', () => {
-  it.each<[unknown, ExplainAsk, string]>([
-    ['GET /x HTTP/1.1', { kind: 'answer' }, 'is explained from upstream'],
-    [ORDER, { kind: 'request' }, 'the JSON needs method and path'],
-    [{ paging: 'all' }, {}, 'no answer table takes this body; name the operation'],
-    [ORDER, { operation: 'point.get_intnt' }, "is named 'point.get_intnt'; what fits: point.get_intent"],
-    [{ ...ORDER, id: 7 }, { operation: 'point.get_intent' }, 'the body is no order, at id: '],
-    ['HTTP/1.1 200 OK\r\n\r\n{"id":', {}, 'the body is not JSON'],
-    [{ errors: [{ code: 'x' }] }, {}, 'an error needs its status'],
-    [
-      { errors: [{ code: 'x' }] },
-      { status: 409 },
-      'an error needs the operation whose call was answered so: point.list_devices',
-    ],
-    [{ errors: [{ code: 'x' }] }, { status: 200, operation: 'point.create_intent' }, '200 is no status of an error'],
-    [{ type: 'order', action: 'order.processed', data: { id: ORDER.id } }, {}, 'this event has no status in its data'],
-  ])('%j %j', (message, ask, says) => {
-    expect(() => explained(message, ask)).toThrowError(PuenteError);
-    expect(() => explained(message, ask)).toThrowError(says);
-  });
-});
 
 describe('an answer', () => {
   it('is what the till gets for a read of the order, with the row of its state', () => {
@@ -138,31 +115,5 @@ describe('a notice', () => {
     const told = explained(event);
     expect([told.kind, told.notices[0]]).toMatchObject(['notice', { topic: 'point', body: { state: 'CANCELED' } }]);
     expect(told.notes[0]).toContain('An event only causes a read of its order');
-  });
-
-  it('is none for a state that legacy did not announce', () => {
-    const told = explained({ ...ORDER, status: 'created' }, { kind: 'notice' });
-    expect([told.notices, rows(told).length]).toEqual([[], 1]);
-    expect(told.text).toContain('Notices\n  none');
-  });
-});
-
-describe('an error', () => {
-  const body = { errors: [{ code: 'already_queued_order_on_terminal', message: 'There is already a queued order' }] };
-  it('is the legacy error that tills match, with its row', () => {
-    const told = explained(`HTTP/1.1 409 Conflict\n\n${JSON.stringify(body)}`, { operation: 'point.create_intent' });
-    expect(told.answer).toEqual({
-      status: 409,
-      body: { error: '2205', message: 'There is already a queued intent for the device', status: 409 },
-    });
-    expect(told.fired).toMatchObject([{ row: 'point.errors#create.27', why: 'The live spelling of the same error.' }]);
-    expect([told.refusal, told.notes]).toEqual([null, []]);
-    expect(explained({ status: 409, body }, { operation: 'point.create_intent' }).answer).toEqual(told.answer);
-  });
-
-  it('without a row of its own is the default, and says so', () => {
-    const told = explained({ errors: [{ code: 'brand_new' }] }, { status: 418, operation: 'qr_v1.create' });
-    expect(told.notes).toEqual([expect.stringContaining('the default row applies')]);
-    expect(told.answer?.status).toBeGreaterThan(399);
   });
 });

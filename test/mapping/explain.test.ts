@@ -1,6 +1,5 @@
 /** What `puente explain` reports of a request, and how it answers input that is no request. */
 import { describe, expect, it } from 'vitest';
-import { PuenteError } from '../../src/error.ts';
 import { explain } from '../../src/mapping/explain.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { tablesDirectory } from './kit.ts';
@@ -15,62 +14,13 @@ const CREATE = [
   '{"amount": 1500, "description": "Mesa 4"}',
 ];
 
-describe('what is no request', () => {
-  it.each([
-    ['hello', 'the first line must be like'],
-    ['', 'the first line must be like'],
-    ['{"path": "/x"}', 'the JSON needs method and path'],
-    ['{"path": ', 'the body is not JSON'],
-    ['GET /x HTTP/1.1\nno colon', "the header line 'no colon' has no name"],
-    ['POST /x HTTP/1.1\n\n{"a":1,"a":2}', 'the body is not JSON'],
-    ['GET http://[ HTTP/1.1', 'is no path'],
-  ])('%j', (text, says) => {
-    expect(() => explain(tables, text, { received_at })).toThrowError(PuenteError);
-    expect(() => explain(tables, text, { received_at })).toThrowError(says);
-  });
-});
-
 describe('a request', () => {
-  it('is told with its rows and losses', () => {
-    const told = explain(tables, CREATE.join('\r\n'), { site: 'MLA', reference: 'sale77', received_at });
-    expect(told.operation).toBe('point.create_intent');
-    expect(told.upstream).toMatchObject({ method: 'POST', path: '/v1/orders', body: { external_reference: 'sale77' } });
-    expect(told.losses.map((loss) => loss.path)).toEqual(['body.description']);
-    expect(told.fired.map((row) => row.row)).toContain('point.headers#1');
-    expect(told.assumed).toEqual({ voucher: 'refuse' });
-    expect(told.text).toContain('"amount": "15.00"');
-    expect(told.text).toContain('body.description: Legacy took a description in Brazil only and ignored it elsewhere.');
-    expect(told.text).toContain('body.amount → body.transactions.payments[0].amount by amount_text');
-  });
-
   it('with a whole number in another spelling is told like the plain one [F69]', () => {
     const told = (amount: string) =>
       explain(tables, [...CREATE.slice(0, 4), `{"amount": ${amount}}`].join('\n'), { site: 'MLA', received_at });
     expect(told('1.5E+3').upstream).toMatchObject({ body: { transactions: { payments: [{ amount: '15.00' }] } } });
     expect(told('1500.0').upstream).toEqual(told('1500').upstream);
     expect(told('1500.5').refusal?.status).toBe(400);
-  });
-
-  it('is told with the row that refuses it', () => {
-    const told = explain(tables, CREATE.join('\n'), { site: 'MLM', received_at });
-    expect(told.refusal).toEqual({
-      status: 400,
-      error: '400',
-      message: 'Additional property description is not allowed',
-    });
-    expect(told.refused_by).toEqual({ row: 'point.create.request#5', why: 'Mexico answers 400 to a description.' });
-    expect(told.upstream).toBeNull();
-    expect(told.text).toContain('Mexico answers 400 to a description.');
-  });
-
-  it('is told when the legacy contract refuses it', () => {
-    const told = explain(
-      tables,
-      '{"method":"post","path":"/point/integration-api/devices/A/payment-intents","body":{"amount":12.5}}',
-      { received_at },
-    );
-    expect(told.refusal?.message).toBe('amount is not valid');
-    expect(told.refused_by).toBeNull();
   });
 
   it('is read from JSON, with a query, a full address and a slash at the end', () => {
@@ -115,23 +65,6 @@ describe('a request', () => {
     expect(told.upstream?.body).toMatchObject({ expiration_time: 'PT600S', config: { qr: { mode: 'dynamic' } } });
     const late = explain(tables, JSON.stringify({ method: 'PUT', path, body }), { received_at: received_at + 600_000 });
     expect(late.refusal?.error).toBe('invalid_expiration_date');
-  });
-
-  it('tells a refund of a part, and that it may be all that is left', () => {
-    const told = explain(tables, 'POST /v1/payments/131313131313/refunds\n\n{"amount": 10.50}', { received_at });
-    expect(told.upstream).toMatchObject({
-      path: '/v1/orders/ORD00000000000000000000000000/refund',
-      body: { transactions: [{ id: 'PAY00000000000000000000000000', amount: '10.50' }] },
-    });
-    expect(Object.keys(told.assumed)).toEqual(['order_id', 'transaction_id']);
-    expect(told.text).toContain('If that is all that is left of the payment');
-    const whole = explain(tables, 'POST /v1/payments/131313131313/refunds', { received_at });
-    expect([whole.upstream?.body, whole.notes, Object.keys(whole.assumed)]).toEqual([undefined, [], ['order_id']]);
-  });
-
-  it('is carried where there is no operation', () => {
-    const told = explain(tables, 'GET /v1/customers/1', { received_at });
-    expect(told.text).toBe('No operation: proxied to the legacy upstream unchanged.\n');
   });
 
   it.each([

@@ -1,10 +1,10 @@
 /** The command line against a running Puente: exit codes and texts, in real processes where that matters. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   ARGENTINA,
   call,
@@ -21,13 +21,6 @@ import {
 import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
-
-const CREATE = {
-  method: 'POST',
-  path: `${POINT}/devices/${DEVICE}/payment-intents`,
-  headers: { 'X-platform-id': 'dev_1' },
-  body: { amount: 1999, notification_url: 'https://shop.example/n', additional_info: { external_reference: 'a b' } },
-};
 
 describe('wrong usage', () => {
   it.each([
@@ -133,7 +126,7 @@ describe('serve', () => {
       );
       const [door, sandbox] = [/public door +(\S+)/, /the sandbox, (\S+)/].map((line) => line.exec(out)?.[1]);
       const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };
-      expect((await call(door + CREATE.path, sale)).status).toBe(201);
+      expect((await call(`${door}${POINT}/devices/${DEVICE}/payment-intents`, sale)).status).toBe(201);
       await call(`${sandbox}/_sandbox/terminals/${ARGENTINA}/${DEVICE}/pay`, { body: {} });
       const [notice] = await receiver.waitFor(1, INTENT);
       expect(notice?.body).toMatchObject({ state: 'FINISHED', amount: 1500 });
@@ -143,61 +136,6 @@ describe('serve', () => {
       await receiver.close();
       rmSync(data_dir, { recursive: true, force: true });
     }
-  });
-});
-
-describe('check', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
-  it('prints what fails with file and row, and exits with 1', async () => {
-    cpSync(join(HOUSE, 'mappings'), directory, { recursive: true });
-    const table = join(directory, 'point', 'create.request.yaml');
-    writeFileSync(table, readFileSync(table, 'utf8').replace('to: body.type', 'to: body.kind'));
-    const { code, out } = await command(['check', '--mappings', directory]);
-    expect(out).toContain('point/create.request.yaml');
-    expect(out).toContain('body.kind');
-    expect(code).toBe(1);
-  });
-
-  it('says that all proofs hold', async () => {
-    const { code, out } = await command(['check']);
-    expect(out).toMatch(/^All proofs hold: \d+ tables, \d+ operations, revision [0-9a-f]{12}\.\n$/);
-    expect(code).toBe(0);
-  });
-});
-
-describe('explain', () => {
-  it('shows a refusal and exits with 1', async () => {
-    const { code, out } = await puente(['explain', '--site', 'MLM'], {
-      input: JSON.stringify({ ...CREATE, body: { amount: 1999, description: 'no' } }),
-    });
-    expect(out).toContain('Additional property description is not allowed');
-    expect(code).toBe(1);
-  });
-
-  it('shows the upstream request, the rows and the losses, as text and as JSON', async () => {
-    const text = await puente(['explain'], { input: JSON.stringify(CREATE) });
-    expect(text.out).toContain('"amount": "19.99"');
-    expect(text.out).toContain('point.create.request#');
-    expect(text.out).toContain('body.notification_url');
-    expect(text.code).toBe(0);
-    const json = JSON.parse((await puente(['explain', '--json'], { input: JSON.stringify(CREATE) })).out);
-    expect(json).toMatchObject({
-      operation: 'point.create_intent',
-      upstream: { method: 'POST', path: '/v1/orders', body: { integration_data: { platform_id: 'dev_1' } } },
-      losses: [{ path: 'body.notification_url' }],
-    });
-  });
-
-  it('reads HTTP as text from a file', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'puente-explain-')), 'request.http');
-    writeFileSync(
-      file,
-      `DELETE ${POINT}/devices/${DEVICE}/payment-intents/3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77 HTTP/1.1\r\nHost: x\r\n\r\n`,
-    );
-    const { out } = await puente(['explain', file]);
-    expect(out).toContain('POST /v1/orders/ORD00000000000000000000000000/cancel');
   });
 });
 
