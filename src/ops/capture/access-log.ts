@@ -1,5 +1,5 @@
 /** Lines of access logs of nginx and Apache: method, target, status, and the host where the log names it. */
-import { placeOf, type ReadCall } from './call.ts';
+import { momentOf, placeOf, type ReadCall } from './call.ts';
 
 /**
  * `common` and `combined` of both servers, each with the server's name before it (`vhost_combined`) or not, and with
@@ -25,6 +25,8 @@ export function callOfLogLine(text: string): ReadCall | string {
   const [, method = '', asked = ''] = REQUEST.exec(unescaped(quoted)) ?? [];
   const place = asked === '' ? null : placeOf(asked);
   if (place === null) return 'its request is no method, path and HTTP version';
+  const at = momentOf(isoOf(time));
+  if (at === undefined) return 'its time is of no day or hour that there is';
   const code = Number(status);
   return {
     method: method.toUpperCase(),
@@ -33,7 +35,7 @@ export function callOfLogLine(text: string): ReadCall | string {
     headers: {},
     body: undefined,
     answer: code < FIRST_STATUS ? null : { status: code, headers: {}, body: undefined },
-    at: momentOf(time),
+    at,
     duration_ms: durationOf(after),
     is_logged: true,
   };
@@ -60,13 +62,12 @@ function unescaped(text: string): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Epoch ms of `31/Jan/2026:09:00:00 -0300`; null for a day that no calendar has. */
-function momentOf(time: string): number | null {
+/** ISO 8601 of `31/Jan/2026:09:00:00 -0300`. */
+function isoOf(time: string): string {
   const [, day = '', name = '', year = '', clock = '', hours = '', minutes = ''] =
     /^(\d{2})\/(\w{3})\/(\d{4}):([\d:]{8}) ([+-]\d{2})(\d{2})$/.exec(time) ?? [];
   const month = String(MONTHS.indexOf(name) + 1).padStart(2, '0');
-  const at = Date.parse(`${year}-${month}-${day}T${clock}${hours}:${minutes}`);
-  return Number.isNaN(at) ? null : at;
+  return `${year}-${month}-${day}T${clock}${hours}:${minutes}`;
 }
 
 function durationOf(after: string): number | null {

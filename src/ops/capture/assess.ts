@@ -98,6 +98,8 @@ export async function assessmentOf(
   if (sums.logged > 0) remarks.push(loggedRemark(sums.logged));
   if (sums.unanswered > 0)
     remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as accepted by legacy.`);
+  if (work.timeless > 0)
+    remarks.push(`${work.timeless} calls have no time in the capture: they count as made at the time of this report.`);
   const nowhere = merchants.filter((id) => siteOf(work, id) === null);
   if (nowhere.length > 0 && sums.shadowed > 0)
     remarks.push(
@@ -122,7 +124,7 @@ function begin(tools: AssessTools, options: AssessOptions) {
   const sites = new Map<string, string>();
   const hosts = createHosts<CalledEntry>(options.hosts);
   const creates = new Set(tools.tables.operations.filter(makesOrder).map(({ name }) => name));
-  const kept = { book: createBook(), tally: createTally(), sums, beside: nothingBeside() };
+  const kept = { book: createBook(), tally: createTally(), sums, timeless: 0, beside: nothingBeside() };
   return { tools, options, match, hosts, creates, sites, ...kept };
 }
 
@@ -140,6 +142,7 @@ function take(work: Work, entry: Entry): void {
   const slim = is_operation ? entry : { ...entry, call: { ...entry.call, body: undefined } };
   for (const one of work.hosts.admit(host, slim, is_operation)) {
     if (one.call.answer === null) work.sums.unanswered++;
+    if (one.call.at === null) work.timeless++;
     count(work, exchangeOfCall(work, one), one.call.is_logged, one.call.answer?.status ?? null);
   }
 }
@@ -158,7 +161,7 @@ function count(work: Work, exchange: Exchange, is_logged: boolean, status: numbe
     sums.assessed++;
     const unit = exchange.unit === null ? null : redactName(exchange.unit);
     const is_create = creates.has(operation);
-    tally.add({ merchant_id: merchant_id ?? UNKNOWN_MERCHANT, operation, unit, status, at, is_create });
+    tally.add({ merchant_id: merchant_id ?? UNKNOWN_MERCHANT, operation, unit, status, at, is_create, is_logged });
   }
   learnSite(work, exchange);
   record(work, exchange);

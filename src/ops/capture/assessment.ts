@@ -56,16 +56,20 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
     readiness.map(async (verdict): Promise<AssessedMerchant> => {
       const { merchant_id } = verdict;
       const of = { merchant: merchant_id };
+      const operations = tally.operations(merchant_id);
+      const logged = operations.filter((one) => one.logged === one.calls).map(({ operation }) => operation);
+      // Of headers and bodies a log says nothing, not even that they were there.
+      const isOfLogs = ({ operation, state }: CoverageCellView) => state === 'carried' && logged.includes(operation);
       return {
         merchant_id,
         readiness: withoutCommands(verdict),
-        operations: tally.operations(merchant_id),
+        operations,
         units: tally.units(merchant_id),
         losses: await viewLosses(source, of),
         differences: await viewDifferences(source, { ...of, limit: MOST_DIFFERENCES }),
         unknowns: await viewUnknowns(source, of),
         verdicts: await viewVerdicts(source, of),
-        coverage: (await viewCoverage(source, merchant_id, {})).cells,
+        coverage: (await viewCoverage(source, merchant_id, {})).cells.filter((cell) => !isOfLogs(cell)),
       };
     }),
   );

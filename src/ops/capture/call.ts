@@ -34,6 +34,8 @@ export function callOfLine(text: string): ReadCall | string {
   const { method, path, url, headers, body, status, response, at, duration_ms } = parsed.data;
   const place = placeOf(url ?? path ?? '');
   if (place === null) return 'path or url is invalid';
+  const moment = momentOf(at);
+  if (moment === undefined) return `at ${NO_TIME}`;
   const answer = status === undefined ? null : { status, headers: {}, body: bodyOf(response) };
   return {
     method: method.toUpperCase(),
@@ -41,7 +43,7 @@ export function callOfLine(text: string): ReadCall | string {
     headers: plainHeaders(headers ?? {}),
     body: bodyOf(body),
     answer,
-    at: momentOf(at),
+    at: moment,
     duration_ms: duration_ms ?? null,
     is_logged: false,
   };
@@ -69,11 +71,18 @@ export function bodyOf(body: unknown): unknown {
   }
 }
 
-/** ISO text or epoch ms. */
-export function momentOf(at: unknown): number | null {
-  if (typeof at === 'number') return Number.isSafeInteger(at) && at > 0 ? at : null;
+/** The end of a sentence about a time that is none. */
+export const NO_TIME = 'is no time: ISO 8601, or milliseconds since 1970';
+
+/** ISO text or epoch ms. @returns null without a time; undefined for one that no calendar has, as the 31st of June. */
+export function momentOf(at: unknown): number | null | undefined {
+  if (at === undefined || at === null || at === '') return null;
+  if (typeof at === 'number') return Number.isSafeInteger(at) && at > 0 ? at : undefined;
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(String(at)) ?? [];
   const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
+  // V8 takes the 31st of every month.
+  const is_day = day === undefined || new Date(day).toJSON()?.startsWith(day) === true;
+  return Number.isNaN(ms) || !is_day ? undefined : ms;
 }
 
 function plainHeaders(headers: Record<string, unknown>): Record<string, string> {

@@ -1,7 +1,7 @@
 /** HAR 1.2, exported by browsers and proxies: one JSON document with all calls. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { bodyOf, momentOf, placeOf, type ReadCall } from './call.ts';
+import { bodyOf, momentOf, NO_TIME, placeOf, type ReadCall } from './call.ts';
 
 /** The calls of a HAR in order, or the error of an entry. @throws PuenteError bad_request when it is not a HAR. */
 export function callsOfHar(text: string): (ReadCall | string)[] {
@@ -27,6 +27,8 @@ function callOfEntry(value: unknown): ReadCall | string {
   const { request, response, startedDateTime, time } = parsed.data;
   const place = placeOf(request.url);
   if (place === null) return 'request.url is no URL';
+  const moment = momentOf(startedDateTime);
+  if (moment === undefined) return `startedDateTime ${NO_TIME}`;
   // Exporters write status 0 for a call without an answer.
   const answered = response !== undefined && response.status >= 100;
   return {
@@ -37,7 +39,7 @@ function callOfEntry(value: unknown): ReadCall | string {
     answer: answered
       ? { status: response.status, headers: headersOf(response.headers), body: bodyOf(textOf(response.content)) }
       : null,
-    at: momentOf(startedDateTime),
+    at: moment,
     duration_ms: time ?? null,
     is_logged: false,
   };

@@ -106,8 +106,8 @@ async function* unpacked(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** Enough of a file to detect its format. */
-const START_BYTES = 4_096;
+/** Enough to detect the format: servers write request, referrer and agent of 8 KB each into a line, and escape them. */
+const START_BYTES = 128 * 1_024;
 
 async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Array; all: AsyncIterable<Uint8Array> }> {
   const source = bytes[Symbol.asyncIterator]();

@@ -7,6 +7,8 @@ const MOST_NAMES = 10_000;
 export interface CalledOperation {
   operation: string;
   calls: number;
+  /** Of these the ones in an access log, of whose fields only those in the path are known. */
+  logged: number;
   /** Calls by status; status null is a call without an answer. */
   statuses: { status: number | null; calls: number }[];
   /** Epoch ms. */
@@ -30,6 +32,7 @@ interface Called {
   /** Epoch ms. */
   at: number;
   is_create: boolean;
+  is_logged: boolean;
 }
 
 export function createTally() {
@@ -42,12 +45,13 @@ export function createTally() {
       if (names.size < MOST_NAMES) names.add(name);
       return names.has(name) ? name : OTHERS;
     },
-    add({ merchant_id, operation, unit, status, at, is_create }: Called): void {
+    add({ merchant_id, operation, unit, status, at, is_create, is_logged }: Called): void {
       const of = within(operations, merchant_id);
-      const nothing = { operation, calls: 0, statuses: new Map(), first_at: at, last_at: at };
+      const nothing = { operation, calls: 0, logged: 0, statuses: new Map(), first_at: at, last_at: at };
       const found = of.get(operation) ?? nothing;
       of.set(operation, found);
       found.calls++;
+      if (is_logged) found.logged++;
       found.statuses.set(status, (found.statuses.get(status) ?? 0) + 1);
       found.first_at = Math.min(found.first_at, at);
       found.last_at = Math.max(found.last_at, at);

@@ -56,7 +56,6 @@ describe('a line', () => {
     ['with quotes, as nginx writes them', CREATE.replace(DEVICE, '/a\\x22b'), { target: '/a%22b' }],
     ['of a proxy, with the whole URL', CREATE.replace(DEVICE, `http://a.example:81${DEVICE}`), { host: 'a.example' }],
     ['that nginx did not answer', CREATE.replace(' 201 ', ' 000 '), { answer: null }],
-    ['of a day that is none', CREATE.replace('31/Jan', '41/Jan'), { at: null }],
   ])('%s', async (_what, line, expected) => {
     expect(await entriesOf(line)).toMatchObject([{ kind: 'call', line: 1, call: expected }]);
   });
@@ -65,10 +64,17 @@ describe('a line', () => {
     ['a request that is none', CREATE.replace(`POST ${DEVICE} HTTP/1.1`, '\\x16\\x03\\x01')],
     ['no request', CREATE.replace(`POST ${DEVICE} HTTP/1.1`, '-')],
     ['another text', 'the server was started'],
+    ['a day that is none', CREATE.replace('31/Jan', '31/Jun')],
+    ['an hour that is none', CREATE.replace('09:00:00', '29:00:00')],
   ])('with %s is counted, and named by its number', async (_what, line) => {
     const { sums, unreadable } = await assessed(lines(CREATE, line));
     expect([sums.lines, sums.assessed, sums.unreadable]).toEqual([2, 1, 1]);
     expect(unreadable).toEqual([{ line: 2, why: expect.any(String) }]);
+  });
+
+  test('may be long: a first one of 24,000 characters is one too', async () => {
+    const long = `${CREATE.replace('payment-intents', `payment-intents?q=${'x'.repeat(8_000)}`)} "${'r'.repeat(8_000)}" "${'a'.repeat(8_000)}"`;
+    expect((await assessed(lines(long, CREATE))).sums).toMatchObject({ lines: 2, assessed: 2 });
   });
 
   test('is told from other text', () => {
@@ -115,6 +121,9 @@ describe('a log', () => {
     const { view } = await assessed(lines(...Array.from({ length: 100 }, () => CREATE)));
     expect(view.verdict).toBe('inconclusive');
     expect(view.merchants).toMatchObject([{ losses: [], differences: [], verdicts: [] }]);
+    // No field of a header or a body: whether there was one, a log does not say.
+    const states = view.merchants.flatMap(({ coverage }) => coverage.map(({ field, state }) => `${field} ${state}`));
+    expect(states).toEqual(['path.device_id seen']);
     expect(view.remarks).toEqual([expect.stringMatching(/^100 lines are of an access log, .* no bodies/)]);
   });
 

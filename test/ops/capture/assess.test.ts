@@ -50,6 +50,13 @@ describe('sums', () => {
     expect(unreadable).toMatchObject([{ line: 4 }, { line: 5 }]);
   });
 
+  test('a call without a time counts as made now, and that is said', async () => {
+    const { remarks } = await assessed(lines(create(), create({}, { at: undefined })), { site: 'MLA' });
+    expect(remarks).toEqual([
+      expect.stringMatching(/^1 calls have no time.* count as made at the time of this report/),
+    ]);
+  });
+
   test('a call without an answer counts as taken, and that is said', async () => {
     const { sums, remarks, book } = await assessed(lines(create({ amount: 1 }, { status: undefined })), {
       site: 'MLA',

@@ -114,6 +114,8 @@ describe('JSON lines', () => {
     ['a URL that is none', { method: 'GET', url: 'http://[' }, /path or url is invalid/],
     ['no JSON', '{"method":"GET",', /not JSON/],
     ['a status that is none', { method: 'GET', path: '/x', status: 7 }, /^status/],
+    ['a day that is none', { ...call, at: '2026-02-31T09:00:00Z' }, /^at is no time/],
+    ['a time that is none', { ...call, at: -1 }, /^at is no time/],
   ])('%s is unreadable, with its line', async (_what, line, why) => {
     const entries = await entriesOf(`\n\r\n${lines(line, call)}\r\n\n`);
     expect(entries).toMatchObject([
