@@ -35,6 +35,7 @@ describe('values', () => {
   it.each([
     { ops: { hosts: ['ops.example'] } },
     { ops: { host: '10.0.0.8' } },
+    { mappings: { folder: '/tables' } },
     { health: { port: 9083 } },
     { shutdown: { farewell_ms: 20_000 } },
     { secret_key: 'k'.repeat(32) },
@@ -67,7 +68,7 @@ describe('templates', () => {
   it('use values that there are, and each of them', () => {
     const used = new Set([...all.matchAll(/\.Values\.([\w.]+)/g)].map(([, path]) => path ?? ''));
     const there = Object.entries(values).flatMap(([name, value]) =>
-      ['image', 'secret', 'tls', 'persistence', 'service'].includes(name)
+      ['image', 'secret', 'ops', 'tables', 'tls', 'persistence', 'service'].includes(name)
         ? Object.keys(z.record(z.string(), z.unknown()).parse(value)).map((inner) => `${name}.${inner}`)
         : [name],
     );
@@ -123,6 +124,37 @@ describe('templates', () => {
       /\{\{- if gt \(int \.Values\.replicas\) 1 \}\}\n---\n(?:#.*\n)?apiVersion: policy\/v1\nkind: PodDisruptionBudget\n/,
     );
     expect(all).toContain('maxUnavailable: 1');
+  });
+
+  it('take further names of the ops door, and tables of one’s own from a ConfigMap, file by file', () => {
+    expect(all).toMatch(
+      /PUENTE_OPS_HOSTS, value: "[^"]*\.svc\{\{ range \.Values\.ops\.hosts \}\},\{\{ \. \}\}\{\{ end \}\}" \}/,
+    );
+    const mounted = /PUENTE_MAPPINGS_FOLDER, value: (\S+) /.exec(all)?.[1];
+    expect(all).toContain(`{ name: tables, mountPath: ${mounted}, readOnly: true }`);
+    const schema = z.fromJSONSchema(JSON.parse(read(`${CHART}/values.schema.json`)));
+    const isTaken = (file: string): boolean =>
+      schema.safeParse({ ...values, tables: { configMap: 'tables', files: { one: file } } }).success;
+    expect(['point/create.request.yaml', 'merchants/700100200/qr_v1/errors.yaml'].map(isTaken)).toEqual([true, true]);
+    expect(['create.request.yaml', '../point/create.request.yaml', 'point/create.yml'].map(isTaken)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('are moved to a server by a Pod with the same files, user and claim, which README.md has', () => {
+    const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(read(`${CHART}/README.md`)) ?? [];
+    const { spec } = parse(text) as { spec: Record<string, unknown> & { containers: Record<string, unknown>[] } }; // the block above
+    const [{ command, env, volumeMounts } = {}] = spec.containers;
+    const names = (env as { name: string; value: string }[]).map(({ name }) => name);
+    expect(unknownVariables(names)).toEqual([]);
+    for (const { name, mountPath } of volumeMounts as { name: string; mountPath: string }[])
+      expect(all).toContain(`{ name: ${name}, mountPath: ${mountPath}`);
+    for (const [key, value] of Object.entries(spec.securityContext as object))
+      expect(all).toContain(`${key}: ${value}`);
+    expect(JSON.stringify(spec.volumes)).toContain('"claimName":"data-puente-0"');
+    expect(command).toEqual('node src/cli.ts migrate-store --from sqlite --to postgres'.split(' '));
   });
 
   it('name the version of Puente', () => {
