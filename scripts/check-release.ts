@@ -10,13 +10,15 @@ export interface Release {
   /** The versions in package-lock.json, in both places. */
   locked: readonly string[];
   changelog: string;
+  /** Of package.json; undefined for none. */
+  repository: string | undefined;
 }
 
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
 const UNRELEASED = 'Unreleased';
 
 /** @returns a sentence with the repair for each disagreement. */
-export function releaseProblems({ tag, tags, version, locked, changelog }: Release): string[] {
+export function releaseProblems({ tag, tags, version, locked, changelog, repository }: Release): string[] {
   const problems: string[] = [];
   if (!VERSION.test(version)) problems.push(`package.json has the version ${version}; write it as X.Y.Z.`);
   if (locked.some((one) => one !== version))
@@ -33,6 +35,8 @@ export function releaseProblems({ tag, tags, version, locked, changelog }: Relea
   if (newest !== undefined && compare(ordinal(version), newest) < 0)
     problems.push(`package.json has ${version}, and ${newest.join('.')} was released already; raise the version.`);
   if (tag === null) return problems;
+  if (repository === undefined)
+    problems.push('package.json names no repository; run npm pkg set repository="$(git remote get-url origin)".');
   if (tag !== `v${version}`) problems.push(`The tag is ${tag}, and package.json has ${version}; they must agree.`);
   if (second?.name !== version || !/^\d{4}-\d{2}-\d{2}$/.test(second.date))
     problems.push(`CHANGELOG.md has no section ## [${version}] - YYYY-MM-DD below ${UNRELEASED}; write what changed.`);
@@ -65,10 +69,11 @@ function gitTags(...options: string[]): string[] {
 if (import.meta.main) {
   const read = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
   const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } }; // npm's form
+  const { version, repository } = JSON.parse(read('package.json')) as Pick<Release, 'version' | 'repository'>; // our file
   const problems = releaseProblems({
     tag: process.argv[2] ?? gitTags('--points-at', 'HEAD')[0] ?? null,
     tags: gitTags(),
-    version: (JSON.parse(read('package.json')) as { version: string }).version, // our file
+    ...{ version, repository },
     locked: [lock.version, lock.packages[''].version],
     changelog: read('CHANGELOG.md'),
   });

@@ -11,6 +11,7 @@ const good: Release = {
   version: '1.2.3',
   locked: ['1.2.3', '1.2.3'],
   changelog: CHANGELOG,
+  repository: 'https://git.example/puente',
 };
 
 describe('npm run check:release', () => {
@@ -20,6 +21,7 @@ describe('npm run check:release', () => {
     ['a version that is none', { version: '1.2', locked: ['1.2', '1.2'], tag: null }, /X\.Y\.Z/],
     ['a version behind the newest tag', { tag: null, tags: ['v1.2.3', 'v1.10.0'] }, /1\.10\.0 was released/],
     ['a tag behind the newest one', { tags: ['v1.2.3', 'v2.0.0'] }, /2\.0\.0 was released/],
+    ['a release of no repository', { repository: undefined }, /npm pkg set repository/],
     ['no section', { changelog: '## [Unreleased]\n' }, /no section ## \[1\.2\.3\]/],
     ['a section without a day', { changelog: CHANGELOG.replace('2026-01-31', 'soon') }, /no section/],
     ['an older section on top', { changelog: CHANGELOG.replace('1.2.3', '1.2.2') }, /no section/],
