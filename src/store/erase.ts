@@ -24,7 +24,7 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
   };
   return {
     holdings: (merchant_id) => countAll(reads, merchant_id),
-    openWork: async (id) => (await reads.open.get(id, id, id, now(), id, id, id)) ?? NO_WORK,
+    openWork: async (id) => (await reads.open.get(id, id, id, now(), id, id, now(), id)) ?? NO_WORK,
     async eraseMerchant(merchant_id, audit) {
       const gone = await countAll(reads, merchant_id);
       for await (const keys of listsOf(reads.links, merchant_id))
@@ -41,7 +41,7 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
         await commit({ steps: [{ ...step('erase_from_bulk_move', ...values), changes: 1 }] });
       }
       const is_known = (await reads.merchant.get(merchant_id)) !== undefined;
-      await commit(lastUnit(merchant_id, is_known, audit(gone)));
+      await commit(lastUnit(merchant_id, is_known, audit(gone), now()));
       await emptyLog();
       return gone;
     },
@@ -49,10 +49,10 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
 }
 
 /** One unit: tokens refer to the merchant, and sums must not remain without it. */
-function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Unit {
+function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry, at: number): Unit {
   const steps: Step[] = [
     ...SUM_TABLES.map((table) => step(`erase_${table}`, merchant_id)),
-    step('erase_proposals', merchant_id),
+    step('erase_proposals', merchant_id, at),
     step('erase_alerts', merchant_id),
     step('erase_incidents', merchant_id),
     step('erase_tokens', merchant_id),
@@ -138,7 +138,7 @@ function prepareReads(reader: Reader) {
     ),
     events: slicesBy(reader, 'events', 'user_id'),
     bulks: reader.prepare<[string], { id: string }>(`SELECT id FROM bulk_moves WHERE ${NAMED_IN_BULK}`),
-    open: reader.prepare<[string, string, string, number, string, string, string], OpenWork>(OPEN_WORK),
+    open: reader.prepare<[string, string, string, number, string, string, number, string], OpenWork>(OPEN_WORK),
   };
 }
 
@@ -149,7 +149,7 @@ export const OPEN_WORK = `SELECT
   (SELECT count(*) FROM legacy_sales WHERE merchant_id = ? AND slot IS NOT NULL AND ${HOLDING} AND ends_at > ?)
     AS legacy_sales,
   (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
-  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting') AS proposals,
+  (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting' AND expires_at > ?) AS proposals,
   (SELECT count(*) FROM bulk_moves WHERE ${AWAITS_IN_BULK('?')}) AS bulk_moves`;
 
 function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user_id' | 'merchant_id'): Slices {

@@ -103,6 +103,20 @@ function itKeepsProposals(harness: Harness): void {
     expect(await listed({ state: 'waiting', merchant_id: MERCHANT })).toEqual([one]);
   });
 
+  it('holds a merchant back from being erased while a proposal waits, and no longer once it has expired', async () => {
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const waits = newProposal('waits', { expires_at: Date.now() + DAY_MS });
+    for (const one of [newProposal('past', { expires_at: 1 }), waits])
+      await store.moves.saveProposal(one, auditOf('proposed'));
+    expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ proposals: 1 });
+    const erase = () => store.upkeep.eraseMerchant(MERCHANT, (gone) => auditOf('erase', { ...gone }));
+    await expect(erase()).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ proposals: 2 });
+    await store.moves.saveProposal({ ...waits, state: 'declined', decided_by: 'bea' }, auditOf('declined'));
+    expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ proposals: 0 });
+    expect([(await erase()).proposals, (await store.upkeep.holdings(MERCHANT)).proposals]).toEqual([2, 0]);
+  });
+
   it('lets a proposal be decided once', async () => {
     await store.moves.saveProposal(newProposal('one'), auditOf('proposed'));
     const decided = (state: 'approved' | 'declined', who: string) =>

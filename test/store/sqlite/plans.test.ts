@@ -111,7 +111,7 @@ describe('plans', () => {
     expect(old).toContain('links_by_change ((updated_at,legacy_id)>(?,?) AND updated_at<?)');
     expect(old).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
     expect(old).not.toContain('TEMP B-TREE');
-    const plan = planOf(OPEN_WORK, Array(7).fill(null));
+    const plan = planOf(OPEN_WORK, Array(8).fill(null));
     expect(plan).toContain('links_live (merchant_id=?)');
     expect(plan).toContain('bulk_moves_by_state (state=?)');
     expect(plan).not.toMatch(/SCAN (?!CONSTANT ROW|refunds USING INDEX refunds_open|item EXISTS VIRTUAL TABLE)/);
