@@ -45,7 +45,9 @@ export interface Account {
   read(id: string): Promise<Reply>;
   /** With a new key, unless `ask` has one. */
   cancel(id: string, ask?: Ask): Promise<Reply>;
-  /** Reads the order until it holds, at most so long. @returns the last reply. */
+  /** Reads a path until its answer holds, at most so long. @returns the last reply. */
+  readUntil(path: string, holds: (body: Json) => boolean, patience_ms: number): Promise<Reply>;
+  /** Reads an order so. */
   waitFor(id: string, holds: (order: Json) => boolean, patience_ms?: number): Promise<Reply>;
   /** Has `endAll` send this call, as of something that is made and whose answer may be lost. @returns says that it is done. */
   owe(what: string, method: string, path: string): () => void;
@@ -168,16 +170,18 @@ export function openAccount(base_url: string, token: string, now: () => number, 
     if (id !== '' || keys.has(key) || isRefusal(reply)) doubts.delete(doubt);
     return reply;
   };
-  const waitFor: Account['waitFor'] = async (id, holds, patience_ms = PATIENCE_MS) => {
+  const waitFor: Account['waitFor'] = (id, holds, patience_ms = PATIENCE_MS) =>
+    readUntil(`/v1/orders/${id}`, holds, patience_ms);
+  const readUntil: Account['readUntil'] = async (path, holds, patience_ms) => {
     const patience = now() + patience_ms;
     for (;;) {
-      const reply = await read(id);
+      const reply = await call('GET', path);
       if (holds(reply.body) || now() > patience) return reply;
       await pause(patience_ms > PATIENCE_MS ? POLL_MS * 8 : POLL_MS);
     }
   };
   const account: Omit<Account, 'endAll'> = {
-    ...{ call, calls, close, create, read, cancel, waitFor },
+    ...{ call, calls, close, create, read, cancel, waitFor, readUntil },
     printable: (text, longest) => withoutToken(text, token, longest),
     owe(what, method, path) {
       owed.set(what, { method, path });

@@ -49,8 +49,6 @@ export const notProbed: Readonly<Record<string, string>> = {
   legacy_qr_expiry_ms: 'needs a code that nobody scans, for ten minutes',
   legacy_qr_locked: BUYER,
   legacy_qr_nameless_till: 'needs a point of sale without an external id',
-  merchant_order_birth: BUYER,
-  merchant_order_sort: BUYER,
   ipn_resource_base: RECEIVER,
   local_notification_urls: RECEIVER,
   source_news_ipn: RECEIVER,

@@ -390,25 +390,44 @@ const codes: Chapter = {
   },
 };
 
+/** A search may be a moment behind. */
+const INDEXED_MS = 4_000;
+
 const legacyCodes: Chapter = {
   name: 'legacy QR',
-  shows: ['legacy_qr_preference_status', 'legacy_qr_code_status', 'legacy_qr_delete_empty'],
+  shows: [
+    ...['legacy_qr_preference_status', 'legacy_qr_code_status', 'legacy_qr_delete_empty'],
+    ...['merchant_order_birth', 'merchant_order_sort'],
+  ],
   // Its DELETE removes the order that the till has, whoever made it.
   lacks: (stand) => (stand.is_test ? needsTill(stand) : 'would remove an order of somebody else from the till'),
   async run(stand) {
-    const { account, merchant_id, seen, site, till } = stand;
+    const { account, merchant_id, seen, skip, site, till } = stand;
+    const external_reference = stand.reference();
     const price = Number(amountOf(stand));
     const orders = `/instore/qr/seller/collectors/${merchant_id}/pos/${till}/orders`;
     const item = { title: 'Probe', unit_price: price, quantity: 1, unit_measure: 'unit', total_amount: price };
-    const body = { external_reference: stand.reference(), title: 'Probe', total_amount: price, items: [item] };
-    const preference = { external_reference: stand.reference(), items: [{ ...item, currency_id: site.currency }] };
+    const body = { external_reference, title: 'Probe', total_amount: price, items: [{ ...item, title: 'Second' }] };
+    const preference = { external_reference, items: [{ ...item, currency_id: site.currency }] };
+    const merchantOrders = async (count: number): Promise<Json[]> => {
+      const path = `/merchant_orders/search?external_reference=${external_reference}`;
+      const isThere = (found: Json): boolean => at(found, `elements.${count - 1}`) !== null;
+      const elements = at((await account.readUntil(path, isThere, INDEXED_MS)).body, 'elements');
+      return Array.isArray(elements) ? elements : [];
+    };
     const done = account.owe(`a legacy QR order of the till ${till}`, 'DELETE', orders);
     const made = await account.call('POST', `/mpmobile/instore/qr/${merchant_id}/${till}`, { body: preference });
     seen('legacy_qr_preference_status', made.status);
+    const is_made = made.status < 300 && (await merchantOrders(1)).length > 0;
+    if (made.status < 300) seen('merchant_order_birth', is_made ? 'creation' : 'payment');
     // It takes the order of the call above off the till.
     if (made.status < 300) await account.call('DELETE', orders);
     const path = `/instore/orders/qr/seller/collectors/${merchant_id}/pos/${till}/qrs`;
     seen('legacy_qr_code_status', (await account.call('POST', path, { body })).status);
+    const [first, ...more] = is_made ? await merchantOrders(2) : [];
+    if (first === undefined || more.length === 0)
+      skip('merchant_order_sort', 'no two merchant orders without a payment');
+    else seen('merchant_order_sort', textAt(first, 'items.0.title') === 'Second' ? 'newest_first' : 'oldest_first');
     const emptied = await account.call('DELETE', orders);
     seen('legacy_qr_delete_empty', emptied.status);
     if (emptied.status < 500) done();
