@@ -6,12 +6,9 @@ import { readDocuments } from '../../src/mapping/load.ts';
 import { gatherReport } from '../../src/ops/report/gather.ts';
 import type { Report } from '../../src/ops/report/report.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
-import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { lanePorts } from '../proxy/routing/lane-ports.ts';
-
-const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+import { portsAt } from '../proxy/routing/lane-ports.ts';
 
 /** The worlds' secret key, so that their stores can be read after closing. */
 export const WORLD_KEY = 'a-secret-key-that-only-these-worlds-use';
@@ -24,7 +21,7 @@ export async function reportOnClosed(
   const vault = createVault(new Secret(WORLD_KEY));
   const store = await usualKeeping().open(data_dir, vault.coverKey());
   try {
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock, vault });
+    const ports = portsAt(store, clock.now, { clock, vault });
     const ask = { merchant_id: null, since, until: clock.now() + 1 };
     return await gatherReport(ports, ask, { assumptions: [], notice_agent });
   } finally {

@@ -4,7 +4,7 @@ import type { Language, Words } from '../../locales/words.ts';
 import { tablesOf } from '../../mapping/tables.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { exchangeCsv, exchangesHeader, listCsv, reportCsv, saleCsv, salesHeader } from '../report/csv.ts';
+import { type CsvList, exchangesCsv, listCsv, reportCsv, salesCsv } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
 import {
   figuresQuery,
@@ -16,7 +16,7 @@ import {
   viewSums,
 } from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
-import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
+import { askOf, type Line, type ReportAsk, type ReportQuery, reportQuery } from '../report/report.ts';
 import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
@@ -72,13 +72,13 @@ async function* partsOf(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const ask = askOf(ports, query);
-  if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(ports, ask);
-  if (query.format === 'csv' && query.part === 'sales') return yield* saleLines(ports, ask, query, signal);
-  if (query.format === 'csv' && (query.part === 'approvals' || query.part === 'unmatched')) {
-    const { header, lineOf } = listCsv(query.part);
-    yield header;
-    for await (const line of wholeList(ports, ask, query.part, signal)) yield lineOf(line);
-    return;
+  if (query.format === 'csv') {
+    const { part, what, lane, family, currency, outcome } = query;
+    const only = defined({ what, lane, family, currency, outcome });
+    if (part === 'exchanges') return yield* csvOf(exchangesCsv, await exchangesOf(ports, ask));
+    if (part === 'sales') return yield* csvOf(salesCsv, salePages(ports, ask, signal, only));
+    if (part === 'approvals' || part === 'unmatched')
+      return yield* csvOf(listCsv(part), wholeList(ports, ask, part, signal));
   }
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(tablesOf(ports.tables, ask.merchant_id), loss).said;
@@ -99,26 +99,16 @@ function printable(json: string): string {
   return json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }
 
-/** Every exchange of the period, with one page in memory at a time. */
-async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
-  const { merchant_id, since, until } = ask;
-  const filter = defined({ since, until, merchant_id: merchant_id ?? undefined });
-  await ports.evidence.settled();
-  const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
-  yield exchangesHeader();
-  for await (const page of pages) if (page.length > 0) yield page.map(exchangeCsv).join('');
+/** With one page in memory at a time. */
+async function* csvOf<Row>({ header, lineOf }: CsvList<Row>, pages: AsyncIterable<Row[]>): AsyncGenerator<string> {
+  yield header;
+  for await (const page of pages) if (page.length > 0) yield page.map(lineOf).join('');
 }
 
-/** The sales and refunds of the period, or those of one sum. */
-async function* saleLines(
-  ports: Ports,
-  ask: ReturnType<typeof askOf>,
-  { what, lane, family, currency, outcome }: ReportQuery,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  yield salesHeader();
-  const only = defined({ what, lane, family, currency, outcome });
-  for await (const page of salePages(ports, ask, signal, only)) if (page.length > 0) yield page.map(saleCsv).join('');
+async function exchangesOf(ports: Ports, { merchant_id, since, until }: ReportAsk) {
+  await ports.evidence.settled();
+  const filter = defined({ since, until, merchant_id: merchant_id ?? undefined });
+  return exchangePages(ports.store.exchanges, filter, PAGE);
 }
 
 function fileName({ merchant, format, part, language }: ReportQuery): string {

@@ -12,6 +12,12 @@ const FORMULA = /^[\s\0]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/u;
 /** Spreadsheets trim these characters and interpret the rest. */
 const LEADING_CONTROL = /^[\t\r\n\0]/;
 
+/** One list as CSV: an empty one has its columns too. */
+export interface CsvList<Row> {
+  header: string;
+  lineOf(row: Row): string;
+}
+
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
   const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
@@ -19,8 +25,8 @@ export function reportCsv(report: Report, part: ReportPart): string {
   return header + rows.map(lineOf).join('');
 }
 
-/** An empty list has its columns too. Findings have their sentence, so its code is left out. */
-export function listCsv(part: ReportPart): { header: string; lineOf(row: object): string } {
+/** Findings have their sentence, so its code is left out. */
+export function listCsv(part: ReportPart): CsvList<object> {
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
   const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const valuesOf = (values: Record<string, unknown>): unknown[] => names.map((name) => values[name]);
@@ -48,21 +54,16 @@ const EXCHANGE: Readonly<Record<string, (exchange: StoredExchange) => unknown>> 
   limitations: ({ limitations }) => limitations?.join(' ') ?? null,
 };
 
-export function exchangesHeader(): string {
-  return csvLine(Object.keys(EXCHANGE));
-}
+export const exchangesCsv: CsvList<StoredExchange> = {
+  header: csvLine(Object.keys(EXCHANGE)),
+  lineOf: (exchange) => csvLine(Object.values(EXCHANGE).map((field) => field(exchange))),
+};
 
-export function exchangeCsv(exchange: StoredExchange): string {
-  return csvLine(Object.values(EXCHANGE).map((field) => field(exchange)));
-}
-
-export function salesHeader(): string {
-  return csvLine(Object.keys(moneyLine.shape));
-}
-
-export function saleCsv(line: MoneyLine): string {
-  return csvLine(Object.keys(moneyLine.shape).map((name) => line[name as keyof MoneyLine])); // the keys of its own form
-}
+const moneyNames = Object.keys(moneyLine.shape) as (keyof MoneyLine)[]; // the keys of its own form
+export const salesCsv: CsvList<MoneyLine> = {
+  header: csvLine(moneyNames),
+  lineOf: (line) => csvLine(moneyNames.map((name) => line[name])),
+};
 
 /** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe. */
 export function csvLine(values: readonly unknown[]): string {

@@ -243,21 +243,21 @@ export async function unmatchedOf(
   return { lines: list.lines, left_out: list.left_out() };
 }
 
-/** Every line of a list that a report cuts. */
+/** Every line of a list that a report cuts, in pages. */
 export async function* wholeList(
   ports: Ports,
   ask: ReportAsk,
   part: 'approvals' | 'unmatched',
   signal: AbortSignal | null,
-): AsyncGenerator<Line<typeof part>> {
+): AsyncGenerator<Line<typeof part>[]> {
   const pages = async function* (isWanted: (line: MoneyLine) => boolean) {
     for await (const page of salePages(ports, ask, signal)) yield page.filter(isWanted);
   };
-  if (part === 'approvals') for await (const page of pages(isNotApprovedOnce)) yield* await approvalLines(ports, page);
+  if (part === 'approvals') for await (const page of pages(isNotApprovedOnce)) yield await approvalLines(ports, page);
   else {
     const { mismatches } = await decisionLines(ports, ask, signal);
     const unconfirmed = pages((line) => isUnconfirmed(ports, line));
-    yield* unmatchedLines(ports, mismatches, unconfirmed);
+    for await (const line of unmatchedLines(ports, mismatches, unconfirmed)) yield [line];
   }
 }
 

@@ -25,7 +25,7 @@ const ANSWER = {
     id: 'an-id',
     revision: 3,
     state: 'done',
-    items: [],
+    summary_said: { facts: { refused: 0 } },
     verdict: 'ready',
     intact: true,
     in_the_way: [],

@@ -3,14 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createIncidents, createJudgements, type Judgements } from '../../../src/ops/fleet/fleet.ts';
 import type { Store } from '../../../src/ops/ports.ts';
-import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../kit.ts';
-import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
-const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let folder: Folder;
 let store: Store;
 beforeEach(async () => {
@@ -32,8 +30,7 @@ describe('verdicts', () => {
       now += STEP_MS;
       await setImmediate();
     };
-    const clock = { now: () => now, sleep };
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const ports = portsAt(store, () => now, { clock: { now: () => now, sleep } });
     const [watched, left] = [createJudgements(ports), createJudgements(ports)];
     const judgedBy = (one: Judgements): number => ids.filter((id) => one.of(id) !== null).length;
     left.keepFresh([], ids);
@@ -68,8 +65,7 @@ describe('the mismatches of all', () => {
       now += sleep_ms;
       await setImmediate();
     };
-    const clock = { now: () => now, sleep };
-    const ports = lanePorts({ store: counting, upstreams: { orders: silent, legacy: silent }, clock });
+    const ports = portsAt(counting, () => now, { clock: { now: () => now, sleep } });
     const judgements = createJudgements(ports);
     judgements.keepFresh([], ids);
     await eventually(

@@ -3,12 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';
 import { eventually } from '../../kit.ts';
-import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, OTHER_MERCHANT } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
 const DAY = Math.floor(NOON / DAY_MS);
 const nobody = { ready: 0, blocked: 0, inconclusive: 0 };
 
@@ -16,8 +15,7 @@ describe('the verdict of a day', () => {
   let harness: Harness;
   let now: number;
   const runtimeOn = (store: Store): Ports => {
-    const clock = { now: () => now, sleep: async () => undefined };
-    return lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    return portsAt(store, () => now);
   };
   const processOn = (store: Store, boot: string): Ports => {
     const ports = runtimeOn(store);

@@ -3,12 +3,11 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
-import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, finished, firstDue, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
 const MIDNIGHT = Math.ceil(NOON / DAY_MS) * DAY_MS;
 const CREATE = { operation: 'point.create_intent', lane: 'orders', stage: 'orders' } as const;
 const failed = { ...CREATE, status: 504, error: 'unknown_outcome', outcome: 'fault' } as const;
@@ -17,8 +16,7 @@ let harness: Harness;
 let ports: Ports;
 beforeEach(async () => {
   harness = await openHarness();
-  const clock = { now: () => MIDNIGHT + DAY_MS, sleep: async () => undefined };
-  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  ports = portsAt(harness.store, () => MIDNIGHT + DAY_MS);
   await setMerchant(harness.store, MERCHANT, { stage: 'canary' });
 });
 afterEach(() => harness.dispose());

@@ -17,11 +17,10 @@ import type { AuditLine } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Mismatch, MismatchKind } from '../../../src/proxy/sales/orphans.ts';
 import { applyOrder } from '../../../src/proxy/sales/settle.ts';
-import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { DAY_MS, finished, type Harness, MERCHANT, NOON, opened, orderId } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
 let harness: Harness;
 let ports: Ports;
 let sale: Link;
@@ -29,8 +28,7 @@ let now: number;
 beforeEach(async () => {
   harness = await openHarness();
   now = NOON;
-  const clock = { now: () => now, sleep: async () => undefined };
-  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  ports = portsAt(harness.store, () => now);
   await setMerchant(harness.store, MERCHANT, {});
   sale = await finished(harness.store);
 });
@@ -214,8 +212,7 @@ it('covers what its person saw, and is refused once something else was found', a
 it('is written once where two processes acknowledge the same sale', async () => {
   await noteMismatch(ports, differs(1501));
   const { newest } = await disagreementsOf(ports, sale.legacy_id);
-  const clock = { now: () => now, sleep: async () => undefined };
-  const other = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  const other = portsAt(harness.store, () => now);
   const asked = [ports, other].map((one, nth) =>
     acknowledgeSale(one, sale.legacy_id, { reason: 'refunded in cash', expected: newest }, `person ${nth}`),
   );

@@ -10,13 +10,11 @@ import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { browser, hasChromium, seriousFindings } from '../../chromium.ts';
-import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, finished, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
-const clock = { now: () => NOON, sleep: async () => undefined };
 /** A4 landscape without margins, in CSS pixels. */
 const PAPER = { width: 1032, height: 703 };
 
@@ -44,7 +42,7 @@ async function reportOfThreeDays(): Promise<Report> {
       newNotice(link, 'second', { created_at: NOON, subject: '2' }),
     ];
     await store.links.saveLink(link, {}, { notices: made });
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const ports = portsAt(store, () => NOON);
     const ask = { merchant_id: MERCHANT, since: NOON - 3 * DAY_MS, until: NOON + 1 };
     return await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });
   } finally {

@@ -10,8 +10,7 @@ import { askOf, type Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { LinkChange } from '../../../src/proxy/sales/link.ts';
-import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import {
   auditOf,
@@ -27,7 +26,6 @@ import {
 } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
-const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 const FACTS = {
   assumptions: [
     { name: 'merchants.declined', value: 'error', sentence: 'How a declined payment shows.', is_default: true },
@@ -41,8 +39,7 @@ let now = NOON;
 beforeEach(async () => {
   now = NOON;
   harness = await openHarness();
-  const clock = { now: () => now, sleep: async () => undefined };
-  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  ports = portsAt(harness.store, () => now);
 });
 afterEach(() => harness.dispose());
 

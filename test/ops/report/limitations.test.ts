@@ -7,20 +7,17 @@ import { diffReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
-import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { attempt, DAY_MS, finished, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
 const { en } = loadWords();
-const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let harness: Harness;
 let ports: Ports;
 beforeEach(async () => {
   harness = await openHarness();
-  const clock = { now: () => NOON, sleep: async () => undefined };
-  ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
+  ports = portsAt(harness.store, () => NOON);
   const create = { lane: 'orders', operation: 'point.create_intent' } as const;
   await harness.store.exchanges.recordExchanges([
     newExchange({ ...create, limitations: ['LIM-15', 'LIM-19'] }),

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
-import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -11,8 +11,6 @@ import { withMethods } from '../../store/with-methods.ts';
 /** More than two pages of exchanges. */
 const BEFORE = 2_300;
 const FACTS = { assumptions: [], notice_agent: 'Puente' };
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
-const clock = { now: () => NOON, sleep: async () => undefined };
 
 const calls = (count: number) =>
   Array.from({ length: count }, (_, index) =>
@@ -36,7 +34,7 @@ it('is one snapshot: calls that are recorded during it change nothing in it, and
     const { store } = harness;
     await store.exchanges.recordExchanges(calls(BEFORE));
     const reportOf = (from: Store) => {
-      const ports = lanePorts({ store: from, upstreams: { orders: silent, legacy: silent }, clock });
+      const ports = portsAt(from, () => NOON);
       const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
       return gatherReport(ports, ask, FACTS);
     };

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { say } from '../../../src/locales/message.ts';
 import type { Store } from '../../../src/ops/ports.ts';
@@ -13,7 +13,7 @@ import { salePages, unmatchedOf, wholeList } from '../../../src/ops/report/sales
 import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { linkStates } from '../../../src/proxy/sales/link.ts';
-import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import {
   DAY_MS,
@@ -31,8 +31,6 @@ import { newFolder, openStore } from '../../store/sqlite/kit.ts';
 
 /** 2^53 − 1: two of these are no exact double any more. */
 const MOST = Number.MAX_SAFE_INTEGER;
-const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
-const clock = { now: () => NOON, sleep: async () => undefined };
 const ASK = { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 };
 
 interface Engine {
@@ -56,6 +54,12 @@ async function onFile(): Promise<Engine> {
       folder.remove();
     },
   };
+}
+
+async function storeOnFile(): Promise<Store> {
+  const { store, remove } = await onFile();
+  onTestFinished(remove);
+  return store;
 }
 
 async function onPostgres(): Promise<Engine> {
@@ -236,7 +240,7 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
     await store.exchanges.recordExchanges([
       newExchange({ operation: 'point.read_intent', lane: 'legacy', merchant_id: WITHOUT_ROW }),
     ]);
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const ports = portsAt(store, () => NOON);
     await fc.assert(
       // Each history is added to the ones before it: the sums grow beyond what a double holds.
       fc.asyncProperty(histories, async (history) => {
@@ -288,7 +292,7 @@ it('other work runs between two merchants, and between the pages of unmatched sa
     const { store } = engine;
     const many = 40;
     for (let nth = 0; nth < many; nth++) await setMerchant(store, `${700_200_000 + nth}`, {});
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const ports = portsAt(store, () => NOON);
     // The list of merchants is read before the first page.
     const pages = salePages(ports, ASK, null);
     await pages.next();
@@ -316,103 +320,88 @@ it('other work runs between two merchants, and between the pages of unmatched sa
 });
 
 it('no merchant fills the lists of a fleet: what is left out is counted', async () => {
-  const engine = await onFile();
-  try {
-    const { store } = engine;
-    const order = (nth: number): Order => ({ id: orderId(nth), status: 'processed', transactions: { payments: [] } });
-    let nth = 700_000;
-    for (const [merchant_id, sales] of [
-      [MERCHANT, 103],
-      [OTHER_MERCHANT, 2],
-    ] as const) {
-      await setMerchant(store, merchant_id, {});
-      for (let sale = 0; sale < sales; sale++) {
-        const { link } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({ kind: 'open' }));
-        const found = order(++nth);
-        await store.links.saveLink(link, { state: 'DONE', order: found, order_id: found.id });
-        const { link: lost } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({
-          kind: 'open',
-        }));
-        await store.links.saveLink(lost, { state: 'LOST' });
-      }
+  const store = await storeOnFile();
+  const order = (nth: number): Order => ({ id: orderId(nth), status: 'processed', transactions: { payments: [] } });
+  let nth = 700_000;
+  for (const [merchant_id, sales] of [
+    [MERCHANT, 103],
+    [OTHER_MERCHANT, 2],
+  ] as const) {
+    await setMerchant(store, merchant_id, {});
+    for (let sale = 0; sale < sales; sale++) {
+      const { link } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({ kind: 'open' }));
+      const found = order(++nth);
+      await store.links.saveLink(link, { state: 'DONE', order: found, order_id: found.id });
+      const { link: lost } = await store.links.openLink(newLink({ merchant_id, slot: null }), () => ({
+        kind: 'open',
+      }));
+      await store.links.saveLink(lost, { state: 'LOST' });
     }
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
-    const facts = { assumptions: [], notice_agent: 'Puente' };
-    const fleet = await gatherReport(ports, ASK, facts);
-    for (const list of ['approvals', 'unmatched'] as const) {
-      expect(fleet[list].filter(({ merchant_id }) => merchant_id === OTHER_MERCHANT)).toHaveLength(2);
-      expect([fleet[list].length, fleet.left_out[list]]).toEqual([102, 3]);
-    }
-    const one = await gatherReport(ports, { ...ASK, merchant_id: MERCHANT }, facts);
-    expect([one.approvals.length, one.unmatched.length, one.left_out.approvals]).toEqual([103, 103, 0]);
-    // What comparisons found is cut by merchant, too; the file of a list has all.
-    const about = { legacy_id: null, unit: null, kind: 'orphan', repair: 'none' } as const;
-    for (const merchant_id of [...Array.from({ length: 101 }, () => MERCHANT), OTHER_MERCHANT]) {
-      const found = { ...about, merchant_id, order_id: orderId(++nth), amount_minor: 1234 };
-      await noteMismatch(ports, { ...found, what: say('mismatch.restored', { order_status: 'processed' }) });
-    }
-    const { unmatched, left_out } = await gatherReport(ports, ASK, facts);
-    const orphans = unmatched.filter(({ merchant_id, kind }) => merchant_id === OTHER_MERCHANT && kind === 'orphan');
-    expect(orphans).toMatchObject([{ amount: '12.34', currency: 'ARS' }]);
-    expect([unmatched.length, left_out.unmatched]).toEqual([103, 104]);
-    for (const [part, count] of [
-      ['approvals', 105],
-      ['unmatched', 207],
-    ] as const) {
-      let lines = 0;
-      for await (const _line of wholeList(ports, ASK, part, null)) lines++;
-      expect([part, lines]).toEqual([part, count]);
-    }
-  } finally {
-    await engine.remove();
+  }
+  const ports = portsAt(store, () => NOON);
+  const facts = { assumptions: [], notice_agent: 'Puente' };
+  const fleet = await gatherReport(ports, ASK, facts);
+  for (const list of ['approvals', 'unmatched'] as const) {
+    expect(fleet[list].filter(({ merchant_id }) => merchant_id === OTHER_MERCHANT)).toHaveLength(2);
+    expect([fleet[list].length, fleet.left_out[list]]).toEqual([102, 3]);
+  }
+  const one = await gatherReport(ports, { ...ASK, merchant_id: MERCHANT }, facts);
+  expect([one.approvals.length, one.unmatched.length, one.left_out.approvals]).toEqual([103, 103, 0]);
+  // What comparisons found is cut by merchant, too; the file of a list has all.
+  const about = { legacy_id: null, unit: null, kind: 'orphan', repair: 'none' } as const;
+  for (const merchant_id of [...Array.from({ length: 101 }, () => MERCHANT), OTHER_MERCHANT]) {
+    const found = { ...about, merchant_id, order_id: orderId(++nth), amount_minor: 1234 };
+    await noteMismatch(ports, { ...found, what: say('mismatch.restored', { order_status: 'processed' }) });
+  }
+  const { unmatched, left_out } = await gatherReport(ports, ASK, facts);
+  const orphans = unmatched.filter(({ merchant_id, kind }) => merchant_id === OTHER_MERCHANT && kind === 'orphan');
+  expect(orphans).toMatchObject([{ amount: '12.34', currency: 'ARS' }]);
+  expect([unmatched.length, left_out.unmatched]).toEqual([103, 104]);
+  for (const [part, count] of [
+    ['approvals', 105],
+    ['unmatched', 207],
+  ] as const) {
+    let lines = 0;
+    for await (const page of wholeList(ports, ASK, part, null)) lines += page.length;
+    expect([part, lines]).toEqual([part, count]);
   }
 });
 
 it('refunds in doubt, and creates that are still being replayed, are no unmatched sales', async () => {
-  const engine = await onFile();
-  try {
-    const { store } = engine;
-    await setMerchant(store, MERCHANT, {});
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
-    const window_ms = ports.settings.create.replay_window_ms;
-    const doubt = async (created_at: number) => {
-      const { link } = await store.links.openLink(newLink({ slot: null, created_at }), () => ({ kind: 'open' }));
-      return store.links.saveLink(link, { state: 'IN_DOUBT' });
-    };
-    const old = await doubt(NOON - window_ms);
-    await doubt(NOON - window_ms + 1);
-    await store.refunds.openRefund(newRefund(old, { created_at: NOON - window_ms }), () => 'open');
-    const { unmatched } = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
-    expect(unmatched.map(({ id, kind }) => [id, kind])).toEqual([[old.legacy_id, 'in_doubt']]);
-  } finally {
-    await engine.remove();
-  }
+  const store = await storeOnFile();
+  await setMerchant(store, MERCHANT, {});
+  const ports = portsAt(store, () => NOON);
+  const window_ms = ports.settings.create.replay_window_ms;
+  const doubt = async (created_at: number) => {
+    const { link } = await store.links.openLink(newLink({ slot: null, created_at }), () => ({ kind: 'open' }));
+    return store.links.saveLink(link, { state: 'IN_DOUBT' });
+  };
+  const old = await doubt(NOON - window_ms);
+  await doubt(NOON - window_ms + 1);
+  await store.refunds.openRefund(newRefund(old, { created_at: NOON - window_ms }), () => 'open');
+  const { unmatched } = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
+  expect(unmatched.map(({ id, kind }) => [id, kind])).toEqual([[old.legacy_id, 'in_doubt']]);
 });
 
 it('one sum is opened by its own fields, and refunds that legacy was called for are counted without an amount', async () => {
-  const engine = await onFile();
-  try {
-    const { store } = engine;
-    await setMerchant(store, MERCHANT, {});
-    const operation = 'payments.create_refund';
-    const call = { operation, lane: 'legacy' as const, merchant_id: MERCHANT };
-    await store.exchanges.recordExchanges([newExchange(call), newExchange({ ...call, outcome: 'fault', status: 502 })]);
-    for (const state of ['LOST', 'REJECTED'] as const) {
-      const { link } = await store.links.openLink(newLink({ slot: null }), () => ({ kind: 'open' }));
-      await store.links.saveLink(link, { state });
-    }
-    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
-    const { sums } = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
-    expect(sumsOf(sums)).toEqual({
-      'sale orders point ARS refused': [1, 0, '1500'],
-      'sale orders point ARS lost': [1, 0, '1500'],
-      'refund legacy payments  refunded': [1, 1, '0'],
-      'refund legacy payments  in_doubt': [1, 1, '0'],
-    });
-    const opened: MoneyLine[] = [];
-    for await (const page of salePages(ports, ASK, null, { outcome: 'lost', lane: 'orders' })) opened.push(...page);
-    expect(opened).toMatchObject([{ outcome: 'lost', amount: '15.00', what: 'sale' }]);
-  } finally {
-    await engine.remove();
+  const store = await storeOnFile();
+  await setMerchant(store, MERCHANT, {});
+  const operation = 'payments.create_refund';
+  const call = { operation, lane: 'legacy' as const, merchant_id: MERCHANT };
+  await store.exchanges.recordExchanges([newExchange(call), newExchange({ ...call, outcome: 'fault', status: 502 })]);
+  for (const state of ['LOST', 'REJECTED'] as const) {
+    const { link } = await store.links.openLink(newLink({ slot: null }), () => ({ kind: 'open' }));
+    await store.links.saveLink(link, { state });
   }
+  const ports = portsAt(store, () => NOON);
+  const { sums } = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
+  expect(sumsOf(sums)).toEqual({
+    'sale orders point ARS refused': [1, 0, '1500'],
+    'sale orders point ARS lost': [1, 0, '1500'],
+    'refund legacy payments  refunded': [1, 1, '0'],
+    'refund legacy payments  in_doubt': [1, 1, '0'],
+  });
+  const opened: MoneyLine[] = [];
+  for await (const page of salePages(ports, ASK, null, { outcome: 'lost', lane: 'orders' })) opened.push(...page);
+  expect(opened).toMatchObject([{ outcome: 'lost', amount: '15.00', what: 'sale' }]);
 });

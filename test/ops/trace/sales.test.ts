@@ -1,11 +1,11 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
 import { ARGENTINA, BRAZIL, OPS_TOKEN, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
-import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { auditOf, NOON, newLink } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -151,26 +151,21 @@ describe('the list of sales', () => {
 
 it('finds every sale with a reference that a till gives to all of them, page by page, of any merchant', async () => {
   const harness = await openHarness();
-  try {
-    const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
-    const clock = { now: () => NOON + 1, sleep: async () => undefined };
-    const ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
-    const made: string[] = [];
-    for (let nth = 0; nth < 620; nth++) {
-      const own = { client_reference: 'the same', slot: null, created_at: NOON - 1_000 + nth };
-      const merchant_id = nth % 3 === 0 ? '700100299' : '700100200';
-      const { link } = await harness.store.links.openLink(newLink({ ...own, merchant_id }), () => ({ kind: 'open' }));
-      made.unshift(link.legacy_id);
-    }
-    const found: unknown[] = [];
-    for (let before: string | null = ''; before !== null; ) {
-      const asked = { reference: 'the same', limit: 100, ...(before === '' ? {} : { before }) };
-      const page: SalesView = await viewSales(ports, asked);
-      found.push(...page.sales.map(({ legacy_id }) => legacy_id));
-      before = page.next;
-    }
-    expect(found).toEqual(made);
-  } finally {
-    await harness.dispose();
+  onTestFinished(() => harness.dispose());
+  const ports = portsAt(harness.store, () => NOON + 1);
+  const made: string[] = [];
+  for (let nth = 0; nth < 620; nth++) {
+    const own = { client_reference: 'the same', slot: null, created_at: NOON - 1_000 + nth };
+    const merchant_id = nth % 3 === 0 ? '700100299' : '700100200';
+    const { link } = await harness.store.links.openLink(newLink({ ...own, merchant_id }), () => ({ kind: 'open' }));
+    made.unshift(link.legacy_id);
   }
+  const found: unknown[] = [];
+  for (let before: string | null = ''; before !== null; ) {
+    const asked = { reference: 'the same', limit: 100, ...(before === '' ? {} : { before }) };
+    const page: SalesView = await viewSales(ports, asked);
+    found.push(...page.sales.map(({ legacy_id }) => legacy_id));
+    before = page.next;
+  }
+  expect(found).toEqual(made);
 });

@@ -7,6 +7,7 @@ import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { systemClock } from '../../../src/proxy/clock.ts';
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { createVault, Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 
@@ -32,6 +33,13 @@ export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partia
     failpoint: () => undefined,
     ...parts,
   });
+}
+
+/** Where nobody is called: nothing of a request is sent. @param now epoch ms. */
+export function portsAt(store: Store, now: () => number, parts: Partial<PortParts> = {}): Ports {
+  const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
+  const clock = { now, sleep: async () => undefined };
+  return lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock, ...parts });
 }
 
 export async function setMerchant(store: Store, id: string, settings: Partial<MerchantSettings>): Promise<void> {

@@ -41,6 +41,29 @@ async function reconcile(body: object = {}): Promise<ReconcileNews[]> {
 const mismatches = (news: ReconcileNews[]) => news.filter((one) => one.news === 'mismatch');
 const sums = (news: ReconcileNews[]) => news.at(-1);
 
+async function lines(action: string): Promise<{ subject: string; detail: object }[]> {
+  const { body } = await front.ops(`/api/audit?action=${encodeURIComponent(action)}`);
+  return (body as { lines: { subject: string; detail: object }[] }).lines; // the API's shape
+}
+
+it.each([{ apply: true }, { all: true }])(
+  'refuses %j: a repair without a reason, and an unknown field',
+  async (body) => {
+    expect((await front.ops('/api/reconcile', { body })).status).toBe(400);
+  },
+);
+
+it('missing: an order that the service denies is told, in the audit once, and stays the till’s while it may live', async () => {
+  const id = await sell(1);
+  const denied = { kind: 'error', status: 404, code: 'order_not_found', times: 'always' };
+  await front.control('/faults', { body: { method: 'GET', path: '/v1/orders/*', ...denied } });
+  for (const _again of [1, 2])
+    expect(mismatches(await reconcile(REASON))).toMatchObject([
+      { mismatch: { kind: 'missing', legacy_id: id, repair: 'none' }, repaired: false },
+    ]);
+  expect(await lines('mismatch missing')).toMatchObject([{ subject: id }]);
+});
+
 it('amount: told with both sums, and never mended', async () => {
   const id = await sell(1);
   front.lie = (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } });
@@ -88,10 +111,14 @@ it('a repair is made once, says so in the audit trail, and changes nothing the s
   const id = await sell(5);
   await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
   await front.atTerminal('pay', device(5));
+  const shows = async (legacy_state: string) =>
+    expect((await front.ops(`/api/trace?id=${id}`)).body).toMatchObject({ traces: [{ sale: { legacy_state } }] });
+  expect(mismatches(await reconcile())).toMatchObject([{ mismatch: { kind: 'stale' }, repaired: false }]);
+  await shows('OPEN');
   expect(sums(await reconcile(REASON))).toMatchObject({ news: 'done', mismatches: 1, repaired: 1, unreadable: 0 });
+  await shows('FINISHED');
   expect(sums(await reconcile(REASON))).toMatchObject({ mismatches: 0, repaired: 0 });
-  const { lines } = (await front.ops('/api/audit?action=reconcile')).body as { lines: { detail: object }[] };
-  expect(lines.map(({ detail }) => detail)).toMatchObject([
+  expect((await lines('reconcile')).map(({ detail }) => detail)).toMatchObject([
     { repaired: 0, is_through: true },
     { repaired: 1, is_through: true },
   ]);
@@ -139,18 +166,31 @@ describe('orphans', () => {
     expect(mismatches(await reconcile(REASON))).toEqual([]);
   });
 
+  async function refused(): Promise<void> {
+    const rule = { method: 'POST', path: '/v1/orders', kind: 'error', when: 'after' };
+    await front.control('/faults', { body: { ...rule, status: 400, code: 'property_value' } });
+    const body = { amount: 1500, additional_info: { external_reference: 'sale 7' } };
+    expect((await front.till(`${POINT}/devices/${device(10)}/payment-intents`, { body })).status).toBe(400);
+  }
+
+  it('of a create that was answered as refused are adopted, once', async () => {
+    await refused();
+    expect(await onlyOrder()).not.toBe('');
+    await front.atTerminal('pay', device(10));
+    const parked = await eventually(
+      () => reconcile(),
+      (news) => mismatches(news).length > 0,
+    );
+    expect(mismatches(parked)).toMatchObject([{ mismatch: { kind: 'orphan', repair: 'adopt' }, repaired: false }]);
+    expect(mismatches(await reconcile(REASON))).toMatchObject([{ repaired: true }]);
+    expect(mismatches(await reconcile())).toEqual([]);
+    const adopted = { traces: [{ sale: { legacy_state: 'FINISHED', state: 'DONE' } }] };
+    expect((await front.ops('/api/trace?id=sale%207')).body).toMatchObject(adopted);
+    for (const action of ['reconcile', 'mismatch orphan']) expect(await lines(action)).toHaveLength(1);
+  });
+
   it('that may still be paid are left alone while their unit has another sale', async () => {
-    const rule = {
-      method: 'POST',
-      path: '/v1/orders',
-      kind: 'error',
-      when: 'after',
-      status: 400,
-      code: 'property_value',
-    };
-    await front.control('/faults', { body: rule });
-    const refused = await front.till(`${POINT}/devices/${device(10)}/payment-intents`, { body: { amount: 1500 } });
-    expect(refused.status).toBe(400);
+    await refused();
     await front.control('/faults', { body: LEFT_IN_DOUBT });
     const doubtful = await front.till(`${POINT}/devices/${device(10)}/payment-intents`, { body: { amount: 1600 } });
     expect(doubtful.status).toBeGreaterThanOrEqual(500);
