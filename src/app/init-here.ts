@@ -31,7 +31,7 @@ export async function tryHere({ setting, text, settings, force }: Trial): Promis
       return name === setting ? text : (settings[name] ?? USUAL[name] ?? '');
     });
     if (setting.endsWith('.host')) return refusedAddress(host, await listenError(host, 0));
-    return sharedPort(door, port, settings) ?? (force ? null : busyPort(host, port));
+    return sharedPort(door, host, port, settings) ?? (force ? null : busyPort(host, port));
   }
   switch (setting) {
     case 'data_dir':
@@ -71,8 +71,14 @@ async function busyPort(host: string, port: string): Promise<string | null> {
   return `Something listens on ${host}:${port} already, perhaps a Puente that you tried. Stop it, or name another port.`;
 }
 
-function sharedPort(door: string, port: string, settings: Trial['settings']): string | null {
-  const taken = DOORS.find((other) => other !== door && (settings[`${other}.port`] ?? USUAL[`${other}.port`]) === port);
+/** Two doors may have the same port on two addresses. */
+function sharedPort(door: string, host: string, port: string, settings: Trial['settings']): string | null {
+  const of = (name: string) => settings[name] ?? USUAL[name];
+  const isAll = (address = ''): boolean => address === '0.0.0.0' || address === '::';
+  const taken = DOORS.find((other) => {
+    const beside = of(`${other}.host`);
+    return other !== door && of(`${other}.port`) === port && (beside === host || isAll(beside) || isAll(host));
+  });
   if (taken === undefined || port === '0') return null;
   return `It is the port of the ${taken} door (${taken}.port). Name another.`;
 }
@@ -98,9 +104,10 @@ function refusedCertificate(file: string): string | null {
 function refusedUrl(text: string, settings: Trial['settings']): string | null {
   const allow = (name: string): boolean => settings[`outbound.${name}`] === 'true';
   const ports = (settings['outbound.ports'] ?? '443,8443').split(',').map(Number);
+  const own_hosts = [URL.parse(settings['public.url'] ?? '')?.host ?? []].flat();
   try {
     if (text !== '')
-      checkUrl(text, { allow_private: allow('allow_private'), allow_http: allow('allow_http'), ports, own_hosts: [] });
+      checkUrl(text, { allow_private: allow('allow_private'), allow_http: allow('allow_http'), ports, own_hosts });
     return null;
   } catch (error) {
     if (error instanceof PuenteError) return error.message;

@@ -154,19 +154,21 @@ function openFor(order: InitOrder, { config, folders, made, files }: Places): { 
   if (user === null || user.uid === process.getuid?.()) return nothing;
   const data_dir = dataDirOf(order);
   const paths = [config, ...files.map(({ path }) => path)].filter((path) => existsSync(path));
+  // A folder that was there before has other files, and other users.
+  const own = folders.filter((folder) => folder.endsWith(SECRETS_NAME) || made.includes(folder));
   if (process.getuid?.() !== 0 || user.uid < 0) {
     const all = (names: readonly string[]): string => names.map(quoted).join(' ');
     return {
       closed: [],
       commands: [
-        `chgrp ${user.group} ${all([...folders, ...paths])}`,
-        `chmod 0750 ${all(folders)} && chmod 0640 ${all(paths)}`,
-        `install -d -m 0700 -o ${user.name} -g ${user.group} ${quoted(data_dir)}`,
+        `chgrp ${user.group} ${all([...own, ...paths])}`,
+        `chmod 0750 ${all(own)} && chmod 0640 ${all(paths)}`,
+        `test -d ${quoted(data_dir)} || install -d -m 0700 -o ${user.name} -g ${user.group} ${quoted(data_dir)}`,
       ],
     };
   }
   for (const path of paths) give(path, user, 0o640);
-  for (const folder of folders) if (folder.endsWith(SECRETS_NAME) || made.includes(folder)) give(folder, user, 0o750);
+  for (const folder of own) give(folder, user, 0o750);
   const [deepest, ...above] = missingFolders(data_dir);
   if (deepest !== undefined) {
     makeDirectory(data_dir);
@@ -176,14 +178,18 @@ function openFor(order: InitOrder, { config, folders, made, files }: Places): { 
   const named = Object.entries(order.settings).filter(([name, file]) => name.endsWith('_file') && file !== '');
   const unread = closedTo(user, 'read', [...paths, ...named.map(([, file]) => resolve(file))]);
   const unwritten = closedTo(user, 'write', [data_dir]);
+  // No command that would take a file or a folder from others who use it.
+  const copied = (path: string): string =>
+    `Leave it to those who use it: \`install -g ${user.group} -m 0640 ${quoted(path)} ${quoted(dirname(config))}\` makes a copy to name instead, anew with each certificate.`;
+  const entered = `${user.name} may not enter a folder above: name another with --into, such as /etc/puente.`;
   return {
     commands: [],
     closed: [
-      ...unread.map(
+      ...unread.map((path) => `${user.name} can't read ${path}. ${paths.includes(path) ? entered : copied(path)}`),
+      ...unwritten.map(
         (path) =>
-          `${user.name} can't read ${path}: run \`chgrp ${user.group} ${path} && chmod 0640 ${path}\`, and let it enter the folders above.`,
+          `${user.name} can't write to ${path}: name a folder of its own with --data-dir, such as ${join(path, 'puente')}.`,
       ),
-      ...unwritten.map((path) => `${user.name} can't write to ${path}: run \`chown -R ${user.name}: ${path}\`.`),
     ],
   };
 }

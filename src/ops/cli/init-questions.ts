@@ -59,7 +59,8 @@ async function askDoor(asked: Asked): Promise<void> {
   const reached = 'How do tills and the vendor reach Puente, such as https://puente.shop.example?';
   await setting(asked, 'public.url', { message: reached });
   const certificate = 'public.tls.certificate_file';
-  if (settings[certificate] === undefined && (await answered(confirm({ message: CERTIFICATE_QUESTION }))))
+  const question = { message: CERTIFICATE_QUESTION, initialValue: settings['public.tls.key_file'] !== undefined };
+  if (settings[certificate] === undefined && (await answered(confirm(question))))
     await setting(asked, certificate, { message: 'File of the certificate chain, PEM?' });
   const chain = settings[certificate];
   if (chain !== undefined)

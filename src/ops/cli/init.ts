@@ -101,33 +101,48 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
     command.error('error: there is no terminal to ask at; give --yes, and the answers as options (--help lists them)');
   const installer = await load();
   const said = orderOf(options, command);
-  for (const complaint of complaintsAbout(said, installer)) command.error(`error: ${complaint}`);
   installer.refuseUnwritable(said.into);
   installer.refuseOverwriting(said);
-  const given = is_silent ? asUsual(said, command) : said;
-  for (const complaint of await refusalsHere(given, installer)) command.error(`error: ${complaint}`);
+  const given = is_silent ? asUsual(said) : said;
+  const refused = [...complaintsAbout(said, installer), ...(await refusalsHere(given, installer))];
+  refuse([...refused, ...(is_silent ? incomplete(given, installer) : [])], command);
   const order = is_silent ? given : await ask(given, installer);
-  const { settings } = order;
-  const [chain, key] = [settings['public.tls.certificate_file'], settings['public.tls.key_file']];
-  if ((chain === undefined) !== (key === undefined))
-    command.error('error: --tls-certificate and --tls-key go together');
-  const wrong = chain === undefined || key === undefined ? null : installer.checkPair(chain, key);
-  if (wrong !== null) command.error(`error: ${wrong}`);
+  refuse(incomplete(order, installer), command);
   const outcome = installer.write(order);
   print(options, outcome, text(outcome, order));
 }
 
-/** One sentence for each option that this machine refuses. With a default in it, only where no questions are asked. */
+/** All at once, so that one correction is enough. */
+function refuse(complaints: readonly string[], command: Command): void {
+  if (complaints.length > 0) command.error(complaints.map((one) => `error: ${one}`).join('\n'));
+}
+
+/** What settings lack together, once no question is left. */
+function incomplete({ settings }: InitOrder, installer: Installer): string[] {
+  const [chain, key] = [settings['public.tls.certificate_file'], settings['public.tls.key_file']];
+  const wrong = chain === undefined || key === undefined ? null : installer.checkPair(chain, key);
+  return [
+    ...(settings['public.url'] === undefined && settings.upstream !== 'sandbox'
+      ? ['--public-url is needed: tills, the vendor and receivers of notices reach Puente by it']
+      : []),
+    ...((chain === undefined) !== (key === undefined) ? ['--tls-certificate and --tls-key go together'] : []),
+    ...(wrong === null ? [] : [wrong]),
+  ];
+}
+
+/** One sentence for each option that has the form of its setting and that this machine refuses. With a default in it, only where no questions are asked. */
 async function refusalsHere(order: InitOrder, installer: Installer): Promise<string[]> {
   const { settings, force, elsewhere, postgres_url, user } = order;
   if (elsewhere) return [];
   const wrong = await Promise.all(
     Object.entries(settings).map(async ([setting, text]) => {
-      const complaint = text === '' ? null : await installer.tryHere({ setting, text, settings, force });
+      const is_tried = text !== '' && installer.check(setting, text) === null;
+      const complaint = is_tried ? await installer.tryHere({ setting, text, settings, force }) : null;
       return complaint === null ? [] : [`${setting} is refused. ${complaint}`];
     }),
   );
-  const server = postgres_url === null ? null : await installer.tryServer(postgres_url);
+  const is_url = postgres_url !== null && installer.check('postgres.url', postgres_url) === null;
+  const server = is_url ? await installer.tryServer(postgres_url) : null;
   const nobody = user === null ? undefined : wrongUser(user, installer);
   return [
     ...wrong.flat(),
@@ -162,10 +177,8 @@ function orderOf(options: InitOptions, command: Command): InitOrder {
 }
 
 /** Fills in the defaults when no questions are asked. */
-function asUsual(order: InitOrder, command: Command): InitOrder {
+function asUsual(order: InitOrder): InitOrder {
   const { upstream = VENDOR_URL, legacy_upstream = upstream } = order.settings;
-  if (order.settings['public.url'] === undefined && upstream !== 'sandbox')
-    command.error('error: --public-url is needed: tills, the vendor and receivers of notices reach Puente by it');
   const { host, port } = usualAddress(order.settings['public.tls.certificate_file'] !== undefined);
   const usual = { upstream, 'public.host': host, 'public.port': port, 'ops.port': USUAL_OPS_PORT };
   // With the sandbox, legacy is the sandbox's own, which is no base URL.

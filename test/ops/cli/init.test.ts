@@ -98,7 +98,7 @@ describe('by questions', () => {
     await terminal.answer('legacy API', keys.enter);
     await terminal.answer('How do tills and the vendor reach Puente', keys.enter);
     await terminal.answer('It is needed.', `https://${VENDOR_HOST}${keys.enter}`);
-    await terminal.answer('Does Puente terminate TLS itself?', keys.enter);
+    await terminal.answer('Does Puente terminate TLS itself?', 'y');
     await terminal.answer('certificate chain', `${authority.key_file}${keys.enter}`);
     await terminal.answer('is no certificate', `${keys.clear}${authority.certificate_file}${keys.enter}`);
     await terminal.answer('private key', `${authority.ca_file}${keys.enter}`);
@@ -110,7 +110,8 @@ describe('by questions', () => {
     await terminal.answer('Something listens on', `${keys.clear}${port}${keys.enter}`);
     await terminal.answer("Secret of the application's order webhook", `${WEBHOOK_SECRET}${keys.enter}`);
     await terminal.answer('Notice URL of merchants', `https://10.0.0.8/in${keys.enter}`);
-    await terminal.answer('10.0.0.8', keys.clear + keys.enter);
+    await terminal.answer('goes to 10.0.0.8', `${keys.clear}https://${VENDOR_HOST}/in${keys.enter}`);
+    await terminal.answer("Puente's own address", keys.clear + keys.enter);
     await terminal.answer('Where does Puente store', keys.enter);
     await terminal.answer('Folder of the file', `/proc/nothing${keys.enter}`);
     await terminal.answer("can't be written", keys.clear + keys.enter);
@@ -208,7 +209,8 @@ describe('by questions', () => {
       'https://a.example',
     ];
     const terminal = puenteInTerminal(['init', '--into', into, ...said]);
-    await terminal.answer('Does Puente terminate TLS itself?', 'n');
+    // Without a certificate at hand Enter goes on: no is the preset.
+    await terminal.answer('Does Puente terminate TLS itself?', keys.enter);
     await terminal.answer('Address to listen on', keys.cancel);
     expect(await terminal.ended()).toBe(1);
     expect(terminal.shown()).toContain('Nothing was written.');
@@ -258,6 +260,7 @@ describe('by options', () => {
     },
     { argv: [...real, '--tls-certificate', 'nowhere'], says: "nowhere can't be read (ENOENT)" },
     { argv: [...real, '--notify', 'https://127.0.0.1/in'], says: 'merchants.notice_url is refused.' },
+    { argv: [...real, '--notify', 'https://puente.shop.example/in'], says: "Puente's own address" },
     { argv: [...real, '--user', 'nobody-here'], says: 'This machine has no user nobody-here. Make it first' },
     {
       argv: [...real, '--postgres'],
@@ -272,6 +275,23 @@ describe('by options', () => {
     expect(err).toContain(says);
     expect([code, out]).toEqual([2, '']);
     expect(existsSync(join(into, 'secrets'))).toBe(false);
+  });
+
+  it('refuses everything that is wrong at once, each by its name', async () => {
+    const wrong = ['--public-port', 'http', '--notify', 'https://10.0.0.8/in', '--user', 'nobody-here'];
+    const { err, code } = await puente(['init', '--into', folder(), '--yes', ...wrong, '--tls-key', 'key.pem']);
+    const said = ['public.port', 'merchants.notice_url', 'no user nobody-here', '--public-url', '--tls-certificate'];
+    expect(said.filter((one) => !err.includes(one))).toEqual([]);
+    expect([code, err.match(/^error: /gm)?.length]).toEqual([2, 5]);
+  });
+
+  it('lets two doors have one port on two addresses', async () => {
+    const port = String(await freePort());
+    const two = ['--public-host', '127.0.0.2', '--public-port', port, '--set', `ops.port=${port}`];
+    const { err } = await puente(['init', '--into', folder(), ...real, ...two]);
+    expect(err).toBe('');
+    const all = await puente(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=0.0.0.0']);
+    expect(all.err).toContain('It is the port of the');
   });
 
   it('writes what settings that contradict each other would be refused for: nothing', async () => {
@@ -507,11 +527,19 @@ describe("the service's user", () => {
   it.skipIf(!is_root)('that can not reach a file is told with the repair', async () => {
     const home = folder();
     chmodSync(home, 0o700);
-    const { out } = await puente(['init', '--into', join(home, 'etc'), ...real, '--json', '--user', 'nobody']);
+    const secret = join(home, 'webhook');
+    writeFileSync(secret, `${WEBHOOK_SECRET}\n`, { mode: 0o600 });
+    const more = ['--json', '--user', 'nobody', '--set', `webhook.secret_file=${secret}`];
+    const { out } = await puente(['init', '--into', join(home, 'etc'), ...real, ...more]);
     const { missing } = JSON.parse(out) as { missing: string[] }; // the form of `init --json`
     expect(missing).toContainEqual(
-      expect.stringMatching(/^nobody can't read .*puente\.yaml: run `chgrp .* folders above\.$/),
+      expect.stringMatching(/^nobody can't read .*puente\.yaml\. nobody may not enter a folder above: name another/),
     );
+    // A file that others use stays theirs.
+    expect(missing).toContainEqual(
+      expect.stringMatching(/^nobody can't read .*webhook\. Leave .*install -g \w+ -m 0640/),
+    );
+    expect([modeOf(secret), statSync(secret).gid]).toEqual(['600', 0]);
   });
 
   it.skipIf(!is_root)('enters the folders that were made above its data', async () => {
@@ -548,9 +576,11 @@ describe("the service's user", () => {
     const into = folder();
     const { out } = await puente(['init', '--into', into, ...real, '--elsewhere', '--user', 'puente-there']);
     expect(out).toContain('As root, so that puente-there may read them:');
-    expect(out).toContain(`chgrp puente-there '${into}' '${join(into, 'secrets')}'`);
+    // The folder was there: others may use it.
+    expect(out).toContain(`chgrp puente-there '${join(into, 'secrets')}' '${join(into, 'puente.yaml')}'`);
     expect(out).toContain('chmod 0640');
-    expect(out).toContain(`install -d -m 0700 -o puente-there -g puente-there '${join(into, 'data')}'`);
+    const data = join(into, 'data');
+    expect(out).toContain(`test -d '${data}' || install -d -m 0700 -o puente-there -g puente-there '${data}'`);
     expect(modeOf(join(into, 'puente.yaml'))).toBe('600');
   });
 });
