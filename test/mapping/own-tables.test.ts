@@ -305,6 +305,7 @@ describe('what no row may change', () => {
         'point/notice.yaml',
         '{ remove: body.amount }',
         '{ drop: created_date, policy: refuse }',
+        '{ drop: description, policy: silent, sites: [MLA], elsewhere: refuse }',
         '{ copy: description, to: body.client_id, with: own_currency }',
       ],
       ['point/cancel.request.yaml', '{ copy: path.intent_id, to: path.order_id }'],
