@@ -1,8 +1,8 @@
 /** What no row of one's own may change: amounts, which sale and unit it is, how it is paid, and what became of it. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Family, legacyError, legacyErrorNames } from '../contract/legacy-errors.ts';
-import { finalIntentStates } from '../contract/legacy-point.ts';
-import { finalMerchantOrderStates } from '../contract/merchant-orders.ts';
+import type { IntentState } from '../contract/legacy-point.ts';
+import type { MerchantOrderState } from '../contract/merchant-orders.ts';
 import type { Failure } from './check-rows.ts';
 import { whatFits } from './near.ts';
 import type { WrittenErrorRow, WrittenErrors, WrittenStates, WrittenTable } from './schema.ts';
@@ -181,17 +181,12 @@ export function left(
 // States: what an order may still become is a fact of upstream, by which units are freed and sales are settled. A till
 // that sees a paid sale as open sells again, and one that sees an open sale as paid gives the goods away.
 
-const PAID = ['FINISHED', 'partially_paid', 'paid'];
-const REFUNDED = ['partially_reverted', 'reverted'];
-const UNPAID: readonly string[] = [...finalIntentStates, ...finalMerchantOrderStates];
-
-/** What tills take a state for. */
-function outcomeOf(state: string): 'paid' | 'refunded' | 'not clear' | 'over without a payment' | 'open' {
-  if (PAID.includes(state)) return 'paid';
-  if (REFUNDED.includes(state)) return 'refunded';
-  if (state === 'CONFIRMATION_REQUIRED') return 'not clear';
-  return UNPAID.includes(state) ? 'over without a payment' : 'open';
-}
+/** What a till takes for one outcome; a state in none of these stands for itself (`docs/field-notes.md` Point §2, QR §2). */
+const ALIKE: readonly (readonly (IntentState | MerchantOrderState)[])[] = [
+  ['OPEN', 'ON_TERMINAL', 'PROCESSING'],
+  ['CANCELED', 'ERROR', 'ABANDONED'],
+  ['payment_required', 'payment_in_process'],
+];
 
 /** @param shipped the row of the same order status. */
 export function keepsState({ table }: WrittenStates, shipped: StateRow, row: StateRow, laid: LaidFile): void {
@@ -202,8 +197,9 @@ export function keepsState({ table }: WrittenStates, shipped: StateRow, row: Sta
   }
   for (const policy of ['error', 'finished'] as const) {
     const [before, after] = [shownBy(shipped, policy), shownBy(row, policy)];
-    if (outcomeOf(before) === outcomeOf(after)) continue;
-    const message = `row ${shipped.number} of ${table} shows ${before}, which tills take for ${outcomeOf(before)}; ${after} is ${outcomeOf(after)}, so they would act on what is not so`;
+    const fits: readonly string[] = ALIKE.find((states) => (states as readonly string[]).includes(before)) ?? [before];
+    if (fits.includes(after)) continue;
+    const message = `row ${shipped.number} of ${table} shows ${before}, and tills take ${after} for another outcome, so they would act on what is not so; what fits: ${fits.join(', ')}`;
     complain(laid, row.number, 'shows', message);
     break;
   }
