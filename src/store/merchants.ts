@@ -3,14 +3,23 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
+import type { Merchant } from '../proxy/routing/merchant.ts';
 import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
-import { exactBytes, type MerchantRow, merchantLock, merchantOf, readsOf, settingsOf, tokenOf } from './rows.ts';
+import {
+  exactBytes,
+  type MerchantRow,
+  merchantLock,
+  merchantOf,
+  readsOf,
+  settingsIn,
+  textOfSettings,
+  tokenOf,
+} from './rows.ts';
 import type { WriteName } from './writes.ts';
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 /** Settings of a new merchant: all defaults. */
-const UNSET = JSON.stringify(merchantSettings.parse({}));
+const UNSET = '{}';
 
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);
@@ -29,16 +38,16 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
     merchants: list('SELECT * FROM merchants ORDER BY id', merchantOf),
     async merchantNames(ids) {
       const rows = (await labels.all(JSON.stringify([...new Set(ids)]))).map(({ id, settings }) => {
-        return [id, settingsOf(settings).name] as const;
+        return [id, settingsIn(settings).settings.name] as const;
       });
       return new Map(rows.flatMap(([id, name]) => (name === null ? [] : [[id, name]])));
     },
     async saveMerchant(merchant, expected_revision, audit) {
-      const { id, site, settings } = merchant;
+      const { id, site } = merchant;
       const updated_at = now();
       const { sealed_notice_url, sealed_notice_secret, sealed_credential } = merchant;
       const sealed = [sealed_notice_url, sealed_notice_secret, sealed_credential].map(exactBytes);
-      const columns = [site, JSON.stringify(settings), ...sealed, updated_at];
+      const columns = [site, textOfSettings(merchant), ...sealed, updated_at];
       if (expected_revision === 0) await change(id, 0, audit, 'insert_merchant', [id, ...columns]);
       else await change(id, expected_revision, audit, 'update_merchant', [...columns, id, expected_revision]);
       const { trips = {} } = (await byId(id)) ?? {};

@@ -1,12 +1,7 @@
 /** Conversion of table rows to records and back, and the names of their locks. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { InboxEvent } from '../proxy/records/notices.ts';
-import {
-  type AcceptedToken,
-  type Merchant,
-  type MerchantSettings,
-  merchantSettings,
-} from '../proxy/routing/merchant.ts';
+import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
 import { LINK, namesIn, type Value } from './conditions.ts';
 import type { Reader, ReadKind } from './engine.ts';
@@ -86,22 +81,55 @@ export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {
 
 /** Parsed settings kept: a call reads its merchant several times, and most merchants have the same settings. */
 const KNOWN_SETTINGS = 1_000;
-const known = new Map<string, Readonly<MerchantSettings>>();
+const known = new Map<string, Pick<Merchant, 'settings' | 'newer_settings'>>();
 
-/** Settings that a newer version added get their defaults. */
-export function settingsOf(text: string): MerchantSettings {
+/** Settings that this version added get their defaults; those that a newer process added are passed over. */
+export function settingsIn(text: string): Pick<Merchant, 'settings' | 'newer_settings'> {
   const before = known.get(text);
   if (before !== undefined) return before;
-  const settings = Object.freeze(merchantSettings.parse(JSON.parse(text)));
+  const stored: Fields = JSON.parse(text);
+  const unknown = unknownIn(stored);
+  for (const { path, keys } of unknown) for (const key of keys) delete fieldsAt(stored, path)?.[key];
+  const settings = Object.freeze(merchantSettings.parse(stored));
+  const found = unknown.length === 0 ? { settings } : { settings, newer_settings: text };
   if (known.size >= KNOWN_SETTINGS) known.clear();
-  known.set(text, settings);
-  return settings;
+  known.set(text, found);
+  return found;
+}
+
+/**
+ * The text to store, with what a newer process added. Unset ones are left out: an older process that does not know a setting may refuse
+ * to read it.
+ */
+export function textOfSettings({ settings, newer_settings }: Pick<Merchant, 'settings' | 'newer_settings'>): string {
+  const set = Object.entries(settings).filter(([name, value]) => jsonOf(value) !== jsonOf(UNSET[name]));
+  const written: Fields = structuredClone(Object.fromEntries(set));
+  const newer: Fields = JSON.parse(newer_settings ?? '{}');
+  for (const { path, keys } of unknownIn(newer)) {
+    // Places in a list change.
+    const place = path.every((key) => typeof key === 'string') ? fieldsAt(written, path) : undefined;
+    for (const key of keys) if (place !== undefined) place[key] = fieldsAt(newer, path)?.[key];
+  }
+  return JSON.stringify(written);
+}
+
+type Fields = Record<PropertyKey, unknown>;
+const UNSET: Fields = merchantSettings.parse({});
+
+function unknownIn(stored: Fields): { path: PropertyKey[]; keys: string[] }[] {
+  const { error } = merchantSettings.safeParse(stored);
+  return error?.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? [issue] : [])) ?? [];
+}
+
+function fieldsAt(settings: Fields, path: readonly PropertyKey[]): Fields | undefined {
+  // Such a path leads through objects in what was read; in what is written it may end earlier.
+  return path.reduce<Fields | undefined>((fields, key) => fields?.[key] as Fields | undefined, settings);
 }
 
 export function merchantOf(row: MerchantRow): Merchant {
   return {
     ...row,
-    settings: settingsOf(row.settings),
+    ...settingsIn(row.settings),
     sealed_notice_url: bytesOf(row.sealed_notice_url),
     sealed_notice_secret: bytesOf(row.sealed_notice_secret),
     sealed_credential: bytesOf(row.sealed_credential),

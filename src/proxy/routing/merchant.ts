@@ -135,6 +135,8 @@ export interface Merchant {
   /** `MLA`, `MLB`, `MLM` … from `GET /users/me`; null until a token was accepted. */
   site: string | null;
   settings: MerchantSettings;
+  /** The stored text of its settings, where a newer process added some that this one does not know: a save keeps them. */
+  newer_settings?: string;
   /** Where its notices go, sealed, because URLs of receivers contain keys. Null follows the default. */
   sealed_notice_url: Uint8Array | null;
   /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices and the webhooks of QR sales. */

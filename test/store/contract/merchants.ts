@@ -62,6 +62,43 @@ export function merchantTests(harness: Harness): void {
     expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
   });
 
+  it('reads what a newer process wrote, and keeps the settings that only that one knows', async () => {
+    const settings = { newest: 'drop', stage: 'shadow', kinds: { qr: { stage: 'orders', share: 0, newest: 9 } } };
+    const window = { id: 'w', from: 1, until: 2, reason: 'why', newest: true };
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await harness.sql(`UPDATE merchants SET settings = '${JSON.stringify({ ...settings, brownouts: [window] })}'`);
+    const { merchants } = await harness.reopen();
+    const [read] = await merchants.merchants();
+    const { newest: _newest, ...known } = window;
+    const brownouts = [{ ...known, aborted_at: null }];
+    const expected = merchantSettings.parse({ stage: 'shadow', kinds: { qr: { stage: 'orders' } }, brownouts });
+    expect(read?.settings).toEqual(expected);
+    expect(await merchants.merchant(MERCHANT)).toEqual(read);
+    const changed = { ...read, ...newMerchant(), settings: { ...expected, stage: 'canary', share: 5 } } as const;
+    await merchants.saveMerchant(changed, 1, auditOf('changed'));
+    // As a version that knows them would read them.
+    await harness.sql(
+      `UPDATE merchants SET settings = replace(replace(settings, '"newest":"', '"voucher":"'), '"newest":9', '"share":9')`,
+    );
+    expect(changed.settings.kinds).toEqual({ qr: { stage: 'orders', share: 0 } });
+    const kinds = { qr: { stage: 'orders', share: 9 } };
+    expect(await (await harness.reopen()).merchants.merchant(MERCHANT)).toMatchObject({
+      revision: 2,
+      settings: { ...changed.settings, voucher: 'drop', kinds },
+    });
+  });
+
+  it('writes no setting that is unset: an older process may not know it', async () => {
+    const settings = merchantSettings.parse({ stage: 'shadow' });
+    await store.merchants.saveMerchant(newMerchant({ settings }), 0, auditOf('made'));
+    await store.merchants.acceptToken(newToken('a', { merchant_id: OTHER_MERCHANT }), 'MLA');
+    await harness.sql(`UPDATE merchants SET site = 'seen' WHERE settings = '{"stage":"shadow"}' OR settings = '{}'`);
+    expect(await (await harness.reopen()).merchants.merchants()).toMatchObject([
+      { id: MERCHANT, site: 'seen', settings },
+      { id: OTHER_MERCHANT, site: 'seen', settings: merchantSettings.parse({}) },
+    ]);
+  });
+
   it('lets one of ten operators through', async () => {
     const all = Array.from({ length: 10 }, () => store.merchants.saveMerchant(newMerchant(), 0, auditOf('race')));
     const results = await Promise.allSettled(all);
