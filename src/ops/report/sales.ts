@@ -1,10 +1,10 @@
 /** The money of a report: sales and refunds of a period by outcome, their sums, and the rows that each sum consists of. */
-import { withoutNoise } from '../../contract/legacy-amount.ts';
 import { say } from '../../locales/message.ts';
-import { decimalOfMinor, minorUnits } from '../../mapping/values.ts';
+import { decimalOfMinor } from '../../mapping/values.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
+import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { approvalsOf, nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
@@ -212,12 +212,11 @@ function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refuse
 /** Null for a create by a token that is not proven to be the merchant's: it may be invented. */
 function ofLegacy({ currency, exponent }: Site, now: number) {
   return (sale: LegacySale): MoneyLine | null => {
-    const { merchant_id, family, work: what, unit, id, legacy_id, amount } = sale;
+    const { merchant_id, family, work: what, unit, id, legacy_id } = sale;
     if (sale.unproven_token !== null) return null;
     const by = { what, lane: 'legacy', family, currency, outcome: stateOfLegacySale(sale, now) } as const;
-    const minor = amount === null ? undefined : minorUnits(withoutNoise(amount, exponent), exponent);
     const names = { unit, id: legacy_id ?? id, order_id: null, approvals: null };
-    return { at: iso(sale.created_at), merchant_id, ...by, ...names, ...amountOf(minor ?? null, exponent) };
+    return { at: iso(sale.created_at), merchant_id, ...by, ...names, ...amountOf(minorOf(sale, exponent), exponent) };
   };
 }
 

@@ -68,9 +68,10 @@ export type SalesView = z.infer<typeof salesView>;
 
 /** Newest first. A search for few among many pauses, and its page has fewer sales than it may. */
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
-  const filter = await filterOf(ports, query);
+  const steps = await stepsOf(ports, query);
+  const filter = filterOf(ports, query, steps);
   const before = placeIn(query.before);
-  const decimals = decimalBounds(query);
+  const decimals = decimalBounds(query, steps);
   const [on_orders, on_legacy] = await Promise.all([
     query.lane === 'legacy' ? NOTHING : ports.store.history.listLinks(filter, before, query.limit),
     query.lane === 'orders'
@@ -126,14 +127,13 @@ const DECIMALS = 2;
 const exactly = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : minorUnits(text, DECIMALS);
 
-async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SaleFilter> {
+function filterOf(ports: Ports, query: z.infer<typeof salesQuery>, steps: readonly number[]): SaleFilter {
   const { merchant, unit, state, family, reference, since, until } = query;
   if (since !== undefined && until !== undefined && until <= since) {
     const window = { since_at: iso(since), until_at: iso(until) };
     throw new PuenteError('bad_request', say('refusal.empty_window', window));
   }
   const [from, to] = [exactly(query.amount_from), exactly(query.amount_to)];
-  const steps = from === undefined && to === undefined ? [] : await stepsOf(ports, merchant);
   return defined({
     merchant_id: merchant,
     unit,
@@ -149,16 +149,21 @@ async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promis
   });
 }
 
-/** A little wider, because tills that compute with floats write 99.89999999999999. `isPriced` compares again. */
-function decimalBounds({ amount_from: from, amount_to: to }: z.infer<typeof salesQuery>) {
+/**
+ * A little wider, because tills that compute with floats write 99.89999999999999; and from lower on where a currency has
+ * no decimals, because its Point sales are stored with two (`minorOf`). `isPriced` compares again.
+ */
+function decimalBounds({ amount_from: from, amount_to: to }: z.infer<typeof salesQuery>, steps: readonly number[]) {
   return defined({
-    amount_from: from === undefined ? undefined : Number(from) - 0.01,
+    amount_from: from === undefined ? undefined : Number(from) / Math.max(...steps) - 0.01,
     amount_to: to === undefined ? undefined : Number(to) + 0.01,
   });
 }
 
-/** What one minor unit is worth, in hundredths, for each site of the merchants in question. */
-async function stepsOf({ store, tables }: Ports, merchant: string | undefined): Promise<number[]> {
+/** What one minor unit is worth, in hundredths, for each site of the merchants in question; none without an amount. */
+async function stepsOf({ store, tables }: Ports, query: z.infer<typeof salesQuery>): Promise<number[]> {
+  const { merchant, amount_from, amount_to } = query;
+  if (amount_from === undefined && amount_to === undefined) return [];
   const known = merchant === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(merchant)];
   return [null, ...known].map((one) => 10 ** (DECIMALS - tables.site(one?.site ?? null).exponent));
 }

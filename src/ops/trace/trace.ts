@@ -1,14 +1,14 @@
 /** The story of one sale: till calls, rows that fired, upstream calls, states, events, notices, refunds, losses. */
 import { z } from 'zod';
-import { withoutNoise } from '../../contract/legacy-amount.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Tables, tablesOf } from '../../mapping/tables.ts';
-import { decimalText, minorUnits } from '../../mapping/values.ts';
+import { decimalText } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
+import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
 import { defined, iso, lane, said, shown, time } from '../fields.ts';
@@ -156,7 +156,7 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
     merchant_order_id,
     client_reference: shownText(known.client_reference),
     reference_sent: shownText(reference_sent),
-    amount: decimalText(amount_minor ?? minorOf(sale, site.exponent), site.exponent) ?? null,
+    amount: decimalText(amount_minor ?? (sale && minorOf(sale, site.exponent)), site.exponent) ?? null,
     currency: site.currency,
     legacy_state: legacy_state ?? sale?.end_state ?? null,
     state,
@@ -164,11 +164,6 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
     ends_at: isOpen(known) ? iso(ends_at) : null,
     tables_revision,
   };
-}
-
-/** Undefined for an amount that is not known, or has more decimals than the currency. */
-function minorOf(sale: LegacySale | null, exponent: number): number | undefined {
-  return sale?.amount == null ? undefined : minorUnits(withoutNoise(sale.amount, exponent), exponent);
 }
 
 /** A till may write any text into its reference, a card number or a token too. */

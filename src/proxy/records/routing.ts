@@ -30,7 +30,7 @@ export interface LegacySale {
   /** Legacy's own: intent id, `in_store_order_id`; null while unknown, or without one. */
   legacy_id: string | null;
   client_reference: string | null;
-  /** Decimal, as the till wrote it; null where its request names none that can be read. */
+  /** Decimal, as the till wrote it, of Point with two decimals (`minorOf`); null where its request names none that can be read. */
   amount: string | null;
   /** The final state in legacy's words, where a proxied answer or a read showed it (`noteProxiedEnd`, `isOver`). */
   end_state: string | null;

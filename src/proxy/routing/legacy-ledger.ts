@@ -172,7 +172,7 @@ function clientReference(family: LegacySale['family'], body: unknown): string | 
   return typeof external_reference === 'string' ? external_reference : null;
 }
 
-/** Decimals of an amount on legacy Point, implied; no currency has more than `MOST_DECIMALS` (`mappings/sites.yaml`). */
+/** Decimals with which a Point amount is stored; no currency has more than `MOST_DECIMALS` (`mappings/sites.yaml`). */
 const POINT_DECIMALS = 2;
 const MOST_DECIMALS = 3;
 
@@ -190,6 +190,17 @@ function amountOf({ operation: { family }, body }: ProxiedCreate): string | null
     sum += BigInt(price) * BigInt(pieces);
   }
   return sum === 0n ? null : decimalOfMinor(sum, MOST_DECIMALS);
+}
+
+/**
+ * The amount of a stored sale in minor units; null where it is not known, or has more decimals than the currency. A
+ * Point amount has as many implied decimals as the currency, as on orders (`amount_text`). Legacy Point itself is only
+ * at sites with two (`docs/field-notes.md` Point §1), and the ledger writes two, since it may not know the site yet.
+ * @param exponent decimals of the currency of the merchant's site.
+ */
+export function minorOf({ family, amount }: Pick<LegacySale, 'family' | 'amount'>, exponent: number): number | null {
+  const decimals = family === 'point' ? POINT_DECIMALS : exponent;
+  return amount === null ? null : (minorUnits(withoutNoise(amount, decimals), decimals) ?? null);
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

@@ -77,6 +77,8 @@ async function onPostgres(): Promise<Engine> {
 }
 
 const CURRENCY = `CASE merchants.site WHEN 'MLA' THEN 'ARS' WHEN 'MLC' THEN 'CLP' ELSE 'XXX' END`;
+/** Tills at terminals write minor units, which the ledger keeps as hundredths. */
+const MINOR_OF_LEGACY = `CASE WHEN family = 'point' OR merchants.site IS NULL OR merchants.site <> 'MLC' THEN 100 ELSE 1 END`;
 /** One column of text for each sum: who counts what, how often, without an amount, and the sum in minor units. */
 const INDEPENDENT = (status: string, shown: string, toMinor: (amount: string) => string) => `
   SELECT what || ' ' || lane || ' ' || family || ' ' || currency || ' ' || outcome AS sum, count(*) AS count,
@@ -116,7 +118,7 @@ const ENGINES = [
     INDEPENDENT(
       `order_json ->> 'status'`,
       `order_json ->> '$.transactions.refunds[0].status'`,
-      (amount) => `CAST(round(${amount} * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END) AS INTEGER)`,
+      (amount) => `CAST(round(${amount} * ${MINOR_OF_LEGACY}) AS INTEGER)`,
     ),
   ],
   [
@@ -125,7 +127,7 @@ const ENGINES = [
     INDEPENDENT(
       `order_json::json ->> 'status'`,
       `order_json::json #>> '{transactions,refunds,0,status}'`,
-      (amount) => `(${amount})::numeric * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END`,
+      (amount) => `(${amount})::numeric * ${MINOR_OF_LEGACY}`,
     ),
   ],
 ] as const;
@@ -156,7 +158,7 @@ const onLegacy = fc.record({
   holds_unit: fc.boolean(),
   ends_at: fc.constantFrom(NOON - 1, NOON, NOON + 1),
   work: fc.constantFrom('sale' as const, 'refund' as const),
-  // Whole, because Chile's money has no decimals.
+  // Whole, because Chile's money has no decimals; of Point with two implied ones.
   amount: fc.option(fc.integer({ min: 1, max: 99_999 }).map((whole) => `${whole}.00`)),
   unproven_token: fc.constantFrom(null, null, null, 'of somebody'),
 });

@@ -1,10 +1,12 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
-import { ARGENTINA, BRAZIL, OPS_TOKEN, POINT } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, CHILE, DEVICE, OPS_TOKEN, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
+import { answerJson, orderFor, startOutside, startUnruly } from '../../proxy/http/unruly.ts';
 import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { auditOf, NOON, newLink } from '../../store/contract/harness.ts';
@@ -147,6 +149,44 @@ describe('the list of sales', () => {
     });
     expect((await shop.ops('/api/trace?id=paid')).body).toMatchObject({ traces: [{ trouble: null }] });
   });
+});
+
+it('reads a Point amount alike on both lanes, also where the currency has no decimals', async () => {
+  const upstream = await startUnruly((seen, response) => {
+    if (seen.path === '/users/me') return answerJson(response, 200, { id: Number(CHILE), site_id: 'MLC' });
+    if (seen.path === '/v1/orders') return answerJson(response, 201, orderFor(seen, { user_id: CHILE }));
+    answerJson(response, 201, { id: randomUUID() });
+  });
+  const chilean = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+  try {
+    const merchant = `/api/merchants/${CHILE}`;
+    const set = async (path: string, change: object): Promise<void> => {
+      const { revision = 0 } = (await chilean.ops(merchant)).body as { revision?: number }; // 404: not stored yet
+      const body = { ...change, revision, reason: 'a test', new: true };
+      const { status, text } = await chilean.ops(path, { method: 'PUT', body });
+      expect([status, text]).toEqual([200, expect.any(String)]);
+    };
+    const sell = (device: string) =>
+      chilean.till(`${POINT}/devices/${device}/payment-intents`, { merchant: CHILE, body: { amount: 1550 } });
+    expect((await sell(DEVICE)).status).toBe(201); // while its site is not known yet
+    await set(merchant, { credential: tokenOf(CHILE) });
+    await set(`${merchant}/stage`, { stage: 'orders', override: true });
+    expect((await sell(SECOND_DEVICE)).status).toBe(201);
+    const [order] = upstream.seen.filter(({ path }) => path === '/v1/orders');
+    expect(String(order?.body)).toContain('"amount":"1550"');
+    const one = { family: 'point', amount: '1550', currency: 'CLP' };
+    const both = [
+      { ...one, lane: 'orders' },
+      { ...one, lane: 'legacy' },
+    ];
+    const found = await chilean.ops(`/api/sales?merchant=${CHILE}&amount_from=1550&amount_to=1550`);
+    expect(found.body).toMatchObject({ sales: both });
+    const report = await chilean.ops(`/api/report?format=json&merchant=${CHILE}`);
+    expect(report.body).toMatchObject({ sums: both.toReversed().map((line) => ({ ...line, amount_minor: '1550' })) });
+  } finally {
+    await chilean.close();
+    await upstream.close();
+  }
 });
 
 it('finds every sale with a reference that a till gives to all of them, page by page, of any merchant', async () => {
