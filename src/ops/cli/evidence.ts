@@ -187,7 +187,8 @@ function useText({
   quiet_days,
   ...one
 }: DecommissionView): string {
-  const last = last_legacy_day === null ? 'never' : `on ${last_legacy_day}, ${quiet_days} whole days ago`;
+  const quiet = `${quiet_days} whole ${quiet_days === 1 ? 'day' : 'days'}`;
+  const last = last_legacy_day === null ? 'never called' : `last called on ${last_legacy_day}, ${quiet} ago`;
   const units = table<DecommissionView['units'][number]>(
     {
       unit: 'unit',
@@ -205,7 +206,7 @@ function useText({
   const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
   return [
     `${merchant_id}${name === null ? '' : ` (${oneLine(name)})`} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
-    `Open on legacy: ${open_on_legacy}. Legacy was last called ${last}; ${one.quiet_days_needed} quiet days are needed.`,
+    `Open on legacy: ${open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
     ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,
   ].join('\n');

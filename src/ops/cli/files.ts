@@ -225,7 +225,7 @@ function reconciledText(
   { done, mismatches, unread }: Reconciled,
   { fields: { apply, merchant, since } }: Given,
 ): string {
-  const counts = `${done.checked} checked, ${done.mismatches} differ, ${done.repaired} repaired, ${done.unreadable} could not be read`;
+  const counts = `${done.checked} checked, ${done.mismatches} ${done.mismatches === 1 ? 'differs' : 'differ'}, ${done.repaired} repaired, ${done.unreadable} could not be read`;
   const more = unread.length > MOST_UNREAD ? `\n  and ${unread.length - MOST_UNREAD} more; --json names them` : '';
   const names = unread.slice(0, MOST_UNREAD).map((one) => `\n  ${one.merchant_id} ${one.legacy_id ?? one.order_id}`);
   const sums =
