@@ -241,7 +241,7 @@ export function orderOf(change: Record<string, unknown> = {}, second = 0): Recor
 
 export const PAID = {
   status: 'processed',
-  transactions: { payments: [{ id: 'PAY1', amount: '15.00', reference_id: '16500000001' }] },
+  transactions: { payments: [{ id: 'PAY1', amount: '15.00', status: 'processed', reference_id: '16500000001' }] },
 };
 
 export function creates(change: Record<string, unknown> = {}, number = 1): Answer {

@@ -7,6 +7,7 @@ import { uuidV7 } from '../../../src/proxy/ids.ts';
 import { createRecentReads, createRetryBudget } from '../../../src/proxy/process-memory.ts';
 import { comparableInstant, instantMs } from '../../../src/proxy/sales/link.ts';
 import { derivedReference, fitsUpstream } from '../../../src/proxy/sales/new-link.ts';
+import { sumOf } from '../../../src/proxy/sales/order-transition.ts';
 
 describe('instants', () => {
   it.each([
@@ -90,6 +91,10 @@ describe('references', () => {
     expect(derivedReference(id)).toMatch(/^pnt[0-9a-f]{32}$/);
     expect(fitsUpstream(derivedReference(id))).toBe(true);
   });
+});
+
+it('a refund of an order without an amount adds nothing to their sum', () => {
+  expect(sumOf([{ id: 'REF1', amount: '1.50' }, { id: 'REF2' }], 2)).toBe(150);
 });
 
 describe('ids', () => {
