@@ -80,9 +80,9 @@ function checkRow({ table, from, to }: View, row: Row, sites: readonly string[])
     complain(`the context has no ${printPath(row.from)}${fitting(contextShape, row.from)}`, 'context');
   if (row.to && !findIn(to, row.to))
     complain(`the target ${table.to} has no ${printPath(row.to)}${fitting(to, row.to)}`, 'to');
-  const target = row.to && row.verb === 'const' ? findIn(to, row.to) : null;
-  if (target && !takes(target.shape, row.constant))
-    complain(`${printPath(row.to ?? [])} does not take ${JSON.stringify(row.constant)}`, 'const');
+  const place = row.to && row.verb === 'const' ? findIn(to, row.to) : null;
+  if (row.to && place && !takes(place.shape, row.constant))
+    complain(`${printPath(row.to)} does not take ${JSON.stringify(row.constant)}`, 'const');
   if (row.converter !== null && !Object.hasOwn(converters, row.converter))
     complain(`no converter is called '${row.converter}'${whatFits(row.converter, Object.keys(converters))}`, 'with');
   for (const site of row.sites ?? []) {

@@ -8,6 +8,8 @@ import { whatFits } from './near.ts';
 import type { WrittenErrorRow, WrittenErrors, WrittenStates, WrittenTable } from './schema.ts';
 
 type FieldRow = WrittenTable['rows'][number];
+/** Of one's own, with the number by which it is named. */
+type Own<Row> = Row & { number: string };
 type StateRow = WrittenStates['rows'][number];
 
 /** One file that is laid, and what is wrong with it. */
@@ -40,7 +42,7 @@ const KEPT: readonly (readonly [kind: string, name: RegExp])[] = [
 ];
 
 /** A row whose field is of a kept kind, or in whose list one is. A silent drop passes nothing on. */
-export function isKept(row: FieldRow, role: WrittenTable['role']): boolean {
+function isKept(row: FieldRow, role: WrittenTable['role']): boolean {
   return row.policy !== 'silent' && (kindOf(row, role) !== null || (row.rows ?? []).some((one) => isKept(one, role)));
 }
 
@@ -66,7 +68,7 @@ function lastName(path: string): string {
  * What moves, names or settles a sale is passed on as shipped; other words beside it, its reason and advice, may differ.
  * @param before the rows below.
  */
-export function keepsSale(table: WrittenTable, before: readonly FieldRow[], row: FieldRow, laid: LaidFile): void {
+export function keepsSale(table: WrittenTable, before: readonly FieldRow[], row: Own<FieldRow>, laid: LaidFile): void {
   const sites = row.sites ?? laid.sites;
   const { role } = table;
   const near = before.filter((one) => isKept(one, role) && (isReplacedBy(one, row) || overlap(one.to, row.to)));
@@ -117,7 +119,7 @@ export const MADE = 'an answer can not be refused, because its order has been ma
 function refuseChange(
   { table, role }: WrittenTable,
   shipped: FieldRow,
-  { number }: { number?: string | undefined },
+  { number }: { number: string },
   key: 'to' | 'drop' | 'remove',
   laid: LaidFile,
 ): void {
@@ -126,8 +128,8 @@ function refuseChange(
   complain(laid, number, key, message);
 }
 
-function complain({ file, failures }: LaidFile, row: string | undefined, key: string, message: string): void {
-  failures.push({ file, row: row ?? null, key, message: `${key}: ${message}` });
+function complain({ file, failures }: LaidFile, row: string, key: string, message: string): void {
+  failures.push({ file, row, key, message: `${key}: ${message}` });
 }
 
 /** One path is the other, or a part of it: a value for the whole replaces the part. */
@@ -189,7 +191,7 @@ const ALIKE: readonly (readonly (IntentState | MerchantOrderState)[])[] = [
 ];
 
 /** @param shipped the row of the same order status. */
-export function keepsState({ table }: WrittenStates, shipped: StateRow, row: StateRow, laid: LaidFile): void {
+export function keepsState({ table }: WrittenStates, shipped: StateRow, row: Own<StateRow>, laid: LaidFile): void {
   for (const key of ['final', 'rank', 'settled'] as const) {
     if (row[key] === shipped[key]) continue;
     const message = `row ${shipped.number} of ${table} has ${shipped[key] ?? 'none'}, and so must this row: it says what the order may still become, not what is shown`;
@@ -232,7 +234,7 @@ export function keepsMeaning(
   { table, family }: WrittenErrors,
   call: string,
   answering: readonly WrittenErrorRow[],
-  row: WrittenErrorRow,
+  row: Own<WrittenErrorRow>,
   laid: LaidFile,
 ): void {
   const meaning = meaningOf(family, row.error);

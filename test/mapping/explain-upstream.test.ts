@@ -32,40 +32,14 @@ const ORDER = {
     ],
   },
 };
-const rows = ({ fired }: ReturnType<typeof explain>) => fired.map(({ row }) => row);
 
 describe('an answer', () => {
-  it('is what the till gets for a read of the order, with the row of its state', () => {
-    const told = explained(ORDER);
-    expect([told.kind, told.operation, told.revision]).toEqual(['answer', 'point.get_intent', tables.revision]);
-    expect(told.answer).toEqual({
-      status: 200,
-      body: {
-        id: told.assumed.intent_id,
-        state: 'FINISHED',
-        amount: 1500,
-        device_id: 'NEWLAND_N950__1',
-        payment: { id: 12345678, type: 'credit_card', installments: 1 },
-      },
-    });
-    expect(rows(told)).toEqual(expect.arrayContaining(['point.states#7', 'point.get.answer#2']));
-    expect(told.fired.every(({ why, says }) => why.length > 0 && says.length > 0)).toBe(true);
-    expect(told.notes).toEqual([expect.stringContaining('point.create_intent')]);
-    expect(told.text).toContain('order status processed → FINISHED');
-  });
-
   it('is for the call that is named, and as HTTP has its status', () => {
     const http = `HTTP/1.1 201 Created\r\n\r\n${JSON.stringify(ORDER)}`;
     const told = explained(http, { operation: 'point.create_intent' });
     expect([told.operation, told.answer?.status, told.notes]).toEqual(['point.create_intent', 201, []]);
     expect(told.answer?.body).not.toHaveProperty('state');
     expect(explained(ORDER, { operation: 'point.last_status' }).answer?.body).toMatchObject({ status: 'FINISHED' });
-  });
-
-  it('follows the merchant’s setting on declined payments', () => {
-    const declined = { ...ORDER, status: 'failed', status_detail: 'failed' };
-    const states = ['error', 'finished'].map((one) => explained(declined, {}, { declined: one }).answer?.body);
-    expect(states).toMatchObject([{ state: 'ERROR' }, { state: 'FINISHED' }]);
   });
 
   it('of terminals, of a QR sale and of payments is explained too', () => {
@@ -81,39 +55,5 @@ describe('an answer', () => {
     const qr = { ...ORDER, type: 'qr', config: {}, total_amount: '15.00', type_response: { qr_data: '000201' } };
     expect(explained(qr, { operation: 'qr.create_code' }).answer?.body).toMatchObject({ qr_data: '000201' });
     expect(explained(qr, { operation: 'merchant_orders.get' }).answer?.body).toMatchObject({ status: 'closed' });
-  });
-});
-
-describe('a notice', () => {
-  it('is made from an order: whom it is about, and the rows of its body', () => {
-    const told = explained(ORDER, { kind: 'notice' });
-    expect(told.notices).toEqual([
-      {
-        topic: 'point',
-        body: {
-          id: told.assumed.intent_id,
-          state: 'FINISHED',
-          amount: 1500,
-          caller_id: 700100200,
-          created_at: '2026-01-31 17:10:37',
-          payment: { id: 12345678, state: 'approved', type: 'credit_card' },
-        },
-      },
-      { topic: 'payment', body: { topic: 'payment', id: 12345678 } },
-    ]);
-    expect(rows(told)).toEqual(expect.arrayContaining(['point.states#7', 'point.notice#3']));
-    expect(told.assumed).toEqual({ intent_id: told.assumed.intent_id });
-  });
-
-  it('is made from an event, with the remark that the order is read', () => {
-    const event = {
-      type: 'order',
-      action: 'order.canceled',
-      user_id: 700100200,
-      data: { id: ORDER.id, status: 'canceled' },
-    };
-    const told = explained(event);
-    expect([told.kind, told.notices[0]]).toMatchObject(['notice', { topic: 'point', body: { state: 'CANCELED' } }]);
-    expect(told.notes[0]).toContain('An event only causes a read of its order');
   });
 });

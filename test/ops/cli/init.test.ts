@@ -222,54 +222,51 @@ describe('by options', () => {
   // Ports that nothing else can hold while the tests run.
   const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
 
-  it.each([
-    { argv: [], says: 'there is no terminal to ask at; give --yes' },
-    { argv: ['--yes'], says: '--public-url is needed' },
-    { argv: ['--yes', '--public-url', 'puente'], says: 'public.url is refused. Allowed is a base URL' },
-    { argv: [...real, '--public-port', 'http'], says: 'public.port is refused. Allowed is a port' },
-    { argv: [...real, '--set', 'ops.token=hush-hush-hush-hush'], says: 'ops.token is a secret; name the file' },
-    { argv: [...real, '--set', 'ops.prot=1'], says: 'ops.prot is no setting of Puente' },
-    { argv: [...real, '--set', 'ops.port'], says: 'A name and a value are needed' },
-    { argv: [...real, '--person', 'ana'], says: 'A name and a role are needed' },
-    { argv: [...real, '--person', 'all:viewer'], says: 'ops.tokens is refused' },
-    { argv: [...real, '--person', 'ana:viewer', '--person', 'ana:operator'], says: 'ana is named twice' },
-    { argv: [...real, '--tls-key', 'key.pem'], says: '--tls-certificate and --tls-key go together' },
-    {
-      argv: [...real, '--elsewhere', '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
-      says: "can't be used together",
-    },
-    {
-      argv: [...real, '--webhook-secret', '--set', 'webhook.secret_file=package.json'],
-      env: { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET },
-      says: '--webhook-secret and --set webhook.secret_file=… both give it; keep one of them',
-    },
-    {
-      argv: [...real, '--postgres', '--set', 'postgres.url_file=package.json'],
-      env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@db.example/puente' },
-      says: '--postgres and --set postgres.url_file=… both give it; keep one of them',
-    },
-    {
-      argv: [...real, '--public-host', '192.0.2.7'],
-      says: 'public.host is refused. This machine has no address 192.0.2.7',
-    },
-    { argv: [...real, '--public-port', '9081', '--set', 'ops.port=9081'], says: 'It is the port of the' },
-    { argv: [...real, '--data-dir', '/proc/nothing'], says: "data_dir is refused. /proc/nothing can't be written" },
-    {
-      argv: [...real, '--tls-certificate', 'package.json', '--tls-key', 'package.json'],
-      says: 'public.tls.certificate_file is refused. package.json is no certificate',
-    },
-    { argv: [...real, '--tls-certificate', 'nowhere'], says: "nowhere can't be read (ENOENT)" },
-    { argv: [...real, '--notify', 'https://127.0.0.1/in'], says: 'merchants.notice_url is refused.' },
-    { argv: [...real, '--notify', 'https://puente.shop.example/in'], says: "Puente's own address" },
-    { argv: [...real, '--user', 'nobody-here'], says: 'This machine has no user nobody-here. Make it first' },
-    {
-      argv: [...real, '--postgres'],
-      env: { PUENTE_POSTGRES_URL: 'postgres://puente:hush@127.0.0.1:1/puente' },
-      says: 'postgres.url is refused. The database',
-    },
-    { argv: [...real, '--webhook-secret'], says: 'set PUENTE_WEBHOOK_SECRET first' },
-    { argv: [...real, '--postgres'], says: 'set PUENTE_POSTGRES_URL first' },
-  ])('wrong use, and nothing is written: $argv', async ({ argv, env = {}, says }) => {
+  const secrets = {
+    PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    PUENTE_POSTGRES_URL: 'postgres://puente:hush@127.0.0.1:1/puente',
+  };
+  it.each<[says: string, argv: string[], env?: Record<string, string>]>([
+    ['there is no terminal to ask at; give --yes', []],
+    ['--public-url is needed', ['--yes']],
+    ['public.url is refused. Allowed is a base URL', ['--yes', '--public-url', 'puente']],
+    ['public.port is refused. Allowed is a port', [...real, '--public-port', 'http']],
+    ['ops.token is a secret; name the file', [...real, '--set', 'ops.token=hush-hush-hush-hush']],
+    ['ops.prot is no setting of Puente', [...real, '--set', 'ops.prot=1']],
+    ['A name and a value are needed', [...real, '--set', 'ops.port']],
+    ['A name and a role are needed', [...real, '--person', 'ana']],
+    ['ops.tokens is refused', [...real, '--person', 'all:viewer']],
+    ['ana is named twice', [...real, '--person', 'ana:viewer', '--person', 'ana:operator']],
+    ['--tls-certificate and --tls-key go together', [...real, '--tls-key', 'key.pem']],
+    [
+      "can't be used together",
+      [...real, '--elsewhere', '--tls-key', 'package.json', '--tls-certificate', 'package.json'],
+    ],
+    [
+      '--webhook-secret and --set webhook.secret_file=… both give it; keep one of them',
+      [...real, '--webhook-secret', '--set', 'webhook.secret_file=package.json'],
+      secrets,
+    ],
+    [
+      '--postgres and --set postgres.url_file=… both give it; keep one of them',
+      [...real, '--postgres', '--set', 'postgres.url_file=package.json', '--elsewhere'],
+      secrets,
+    ],
+    ['public.host is refused. This machine has no address 192.0.2.7', [...real, '--public-host', '192.0.2.7']],
+    ['It is the port of the', [...real, '--public-port', '9081', '--set', 'ops.port=9081']],
+    ["data_dir is refused. /proc/nothing can't be written", [...real, '--data-dir', '/proc/nothing']],
+    [
+      'public.tls.certificate_file is refused. package.json is no certificate',
+      [...real, '--tls-certificate', 'package.json', '--tls-key', 'package.json'],
+    ],
+    ["nowhere can't be read (ENOENT)", [...real, '--tls-certificate', 'nowhere']],
+    ['merchants.notice_url is refused.', [...real, '--notify', 'https://127.0.0.1/in']],
+    ["Puente's own address", [...real, '--notify', 'https://puente.shop.example/in']],
+    ['This machine has no user nobody-here. Make it first', [...real, '--user', 'nobody-here']],
+    ['postgres.url is refused. The database', [...real, '--postgres'], secrets],
+    ['set PUENTE_WEBHOOK_SECRET first', [...real, '--webhook-secret']],
+    ['set PUENTE_POSTGRES_URL first', [...real, '--postgres']],
+  ])('wrong use, and nothing is written: %s', async (says, argv, env = {}) => {
     const into = folder();
     const { code, err, out } = await puente(['init', '--into', into, ...argv], { env });
     expect(err).toContain(says);

@@ -73,11 +73,13 @@ const body = {
   additional_info: { external_reference: 'a b' },
 };
 const create = (more: object = {}) => ({ method: 'POST', path: intents, body: { ...body, ...more } });
+const payment_method = { id: 'visa', type: 'credit_card', installments: 1 };
 const order = {
   id: 'ORD01K371WBFDS4MD3JG0K8ZMECBE',
   ...{ type: 'point', user_id: ARGENTINA, status: 'processed', status_detail: 'accredited' },
+  ...{ created_date: '2026-01-31T17:10:37.000Z', last_updated_date: '2026-01-31T17:11:07.000Z' },
   config: { point: { terminal_id: DEVICE } },
-  transactions: { payments: [{ amount: '15.00', status: 'processed', reference_id: '12345678' }] },
+  transactions: { payments: [{ amount: '15.00', status: 'processed', reference_id: '12345678', payment_method }] },
 };
 
 it('explain, of requests', async () => {
@@ -106,6 +108,7 @@ it('explain, of what upstream answers and announces', async () => {
   const paid = json('order', order);
   await toldBy('explain-upstream', [
     ['explain', paid],
+    ['explain', paid, '--operation', 'point.last_status', '--json'],
     ['explain', paid, '--as', 'notice'],
     ['explain', json('open', { ...order, status: 'at_terminal' }), '--as', 'notice'],
     ['explain', json('canceled', { type: 'order', action: 'order.canceled', data: { ...order, status: 'canceled' } })],
