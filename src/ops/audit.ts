@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts';
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
-import { type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
+import { type AuditEntry, type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { routedKinds } from '../proxy/routing/merchant.ts';
 import { BY_ITSELF } from './api/person.ts';
@@ -60,6 +60,32 @@ export function reasonOf({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Se
 export function whyOf(reason: string): { why: string; said: Said | null } {
   const { text, said } = readStored(reason);
   return { why: text, said };
+}
+
+/** Sequence of the newest line about a subject; 0 for none. */
+export async function newestOf({ store }: Pick<Ports, 'store'>, subject: string): Promise<number> {
+  return (await store.audit.auditsOf({ subject }, 1))[0]?.sequence ?? 0;
+}
+
+/**
+ * Writes a line that one of several processes writes: it is decided anew when its subject got another line meanwhile.
+ * @param lineOf reads the trail; null when it says this already.
+ */
+export async function noteOnce(
+  ports: Pick<Ports, 'store'>,
+  subject: string,
+  lineOf: () => Promise<Omit<AuditEntry, 'subject'> | null>,
+): Promise<void> {
+  for (;;) {
+    const seen = await newestOf(ports, subject);
+    const line = await lineOf();
+    if (line === null) return;
+    try {
+      return await ports.store.audit.appendAudit({ ...line, subject }, seen);
+    } catch (error) {
+      if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
+    }
+  }
 }
 
 const chainMark = z.object({ sequence: z.int(), hash: z.string() });

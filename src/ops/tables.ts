@@ -4,6 +4,7 @@ import { encoded, say } from '../locales/message.ts';
 import { type LoadedTables, tablesOf } from '../mapping/tables.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
+import { noteOnce } from './audit.ts';
 import { about, type Finding } from './doctor/finding.ts';
 import type { Ports } from './ports.ts';
 
@@ -90,22 +91,18 @@ export async function noteTables(ports: Ports): Promise<void> {
   const { tables, store, clock, log } = ports;
   for (const merchant of await unseenWithTables(ports))
     log.warn('the folder has tables of a merchant that was never seen: is its id mistyped?', { merchant });
-  const lines = await store.audit.auditsOf({ action: ACTION }, MOST_LINES); // newest first
-  const earlier = new Map(lines.toReversed().map((line) => [line.subject, revisionIn(line)]));
-  const subjects = [ALL, ...new Set([...tables.with_own, ...[...earlier.keys()].filter((one) => one !== ALL)])];
-  for (const subject of subjects) {
-    const before = earlier.get(subject) ?? (subject === ALL ? await revisionBefore(ports, subjects) : null);
-    const after = subject === ALL ? tables.revision : (tables.ownOf(subject)?.revision ?? null);
-    if (before === after) continue;
-    await store.audit.appendAudit({
-      at: clock.now(),
-      who: BY_ITSELF,
-      action: ACTION,
-      subject,
-      reason: encoded(say('audit_tables', {})),
-      detail: { before: { tables: before }, after: { tables: after } },
+  const lines = await store.audit.auditsOf({ action: ACTION }, MOST_LINES);
+  const subjects = new Set([ALL, ...tables.with_own, ...lines.map(({ subject }) => subject)]);
+  for (const subject of subjects)
+    await noteOnce(ports, subject, async () => {
+      const [line] = await store.audit.auditsOf({ action: ACTION, subject }, 1);
+      const first = async () => (subject === ALL ? revisionBefore(ports, subjects) : null);
+      const before = line === undefined ? await first() : revisionIn(line);
+      const after = subject === ALL ? tables.revision : (tables.ownOf(subject)?.revision ?? null);
+      const detail = { before: { tables: before }, after: { tables: after } };
+      const why = { reason: encoded(say('audit_tables', {})), detail };
+      return before === after ? null : { at: clock.now(), who: BY_ITSELF, action: ACTION, ...why };
     });
-  }
 }
 
 function revisionIn({ detail }: AuditLine): string | null {
@@ -117,9 +114,9 @@ function revisionIn({ detail }: AuditLine): string | null {
  * Before any line for all: what judged the newest call, or else the tables of this build.
  * @param apart merchants that have, or had, tables of their own: their calls show nothing of those for all.
  */
-async function revisionBefore({ store, tables }: Ports, apart: readonly string[]): Promise<string> {
+async function revisionBefore({ store, tables }: Ports, apart: ReadonlySet<string>): Promise<string> {
   const newest = await store.exchanges.lastExchange();
   const calls = await store.exchanges.exchanges({}, Math.max(0, newest - MOST_CALLS), MOST_CALLS);
-  const call = calls.findLast(({ merchant_id }) => !apart.includes(merchant_id ?? ''));
+  const call = calls.findLast(({ merchant_id }) => !apart.has(merchant_id ?? ''));
   return call?.tables_revision ?? tables.shipped_revision;
 }

@@ -8,6 +8,7 @@ import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF, reason } from '../api/person.ts';
+import { newestOf, noteOnce } from '../audit.ts';
 import { defined, iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
@@ -22,21 +23,18 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
   const { kind, legacy_id, merchant_id, order_id, what, unit, amount_minor } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
   const reason = encoded(what);
-  if (!repaired && !(await isNews(ports, kind, subject, reason))) return;
-  if (!repaired)
+  const detail = { merchant: merchant_id, unit, order_id, repaired, ...defined({ amount_minor }) };
+  let is_news = repaired;
+  await noteOnce(ports, subject, async () => {
+    is_news = repaired || (await isNews(ports, kind, subject, reason));
+    return is_news ? { at: ports.clock.now(), who: BY_ITSELF, action: `mismatch ${kind}`, reason, detail } : null;
+  });
+  if (is_news && !repaired)
     ports.log.error(`reconciliation: ${what.text}`, {
       merchant: merchant_id,
       legacy_id: legacy_id ?? '',
       action: kind,
     });
-  await ports.store.audit.appendAudit({
-    at: ports.clock.now(),
-    who: BY_ITSELF,
-    action: `mismatch ${kind}`,
-    subject,
-    reason,
-    detail: { merchant: merchant_id, unit, order_id, repaired, ...defined({ amount_minor }) },
-  });
 }
 
 /** False for a disagreement that is reported already, also where it was acknowledged since. */
@@ -253,10 +251,6 @@ export async function acknowledgeSale(
     await store.audit.appendAudit(line, expected);
     return acknowledgedFrom(line);
   });
-}
-
-async function newestOf({ store }: Ports, subject: string): Promise<number> {
-  return (await store.audit.auditsOf({ subject }, 1))[0]?.sequence ?? 0;
 }
 
 async function sumOf({ store, tables }: Ports, merchant: string, minor: number | null) {

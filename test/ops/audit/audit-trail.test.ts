@@ -4,7 +4,10 @@ import { type Language, loadWords } from '../../../src/locales/words.ts';
 import { changeOf, verifyAuditStream } from '../../../src/ops/audit.ts';
 import { changeSaid } from '../../../src/ops/console/parts.ts';
 import { html } from '../../../src/ops/html.ts';
+import { noteTables } from '../../../src/ops/tables.ts';
 import { AUDIT_GENESIS, type AuditLine, chainHash } from '../../../src/proxy/audit.ts';
+import { lanePorts } from '../../proxy/routing/lane-ports.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
 
 function chainOf(length: number): AuditLine[] {
   const lines: AuditLine[] = [];
@@ -172,4 +175,14 @@ describe('what a line changed', () => {
   ])('%s %j is told in three languages', (action, detail, [en, es, pt]) => {
     expect((['en', 'es', 'pt'] as const).map((one) => told(action, detail, one))).toEqual([en, es, pt]);
   });
+});
+
+it('two processes that start with other tables at once write one line about them', async () => {
+  const harness = await openHarness();
+  const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+  const ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent } });
+  const changed = { ...ports, tables: { ...ports.tables, revision: 'another-revision' } };
+  await Promise.all([noteTables(changed), noteTables(changed)]);
+  expect(await harness.store.audit.auditsOf({ action: 'tables' }, 9)).toHaveLength(1);
+  await harness.dispose();
 });

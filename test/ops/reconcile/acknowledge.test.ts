@@ -92,6 +92,11 @@ it('is refused for what is not known, agrees, or is still being resolved', async
   expect(await harness.store.audit.auditsOf({ action: 'sale acknowledged' }, 9)).toEqual([]);
 });
 
+it('is reported once by two processes that find it at once', async () => {
+  await Promise.all([1, 2].map(() => noteMismatch(ports, differs(1501))));
+  expect(await linesOf('amount')).toHaveLength(1);
+});
+
 it('says nothing of a loss that came after it', async () => {
   await noteMismatch(ports, differs(1501));
   await acknowledge();
