@@ -159,22 +159,29 @@ export function changedBy(
   return { after, detail };
 }
 
+/** An apply sets what its plan has just tried. */
+const TRIED_WITHIN_MS = 60_000;
+
 /**
- * One `GET /users/me` with it. @returns the merchant's site, which stage legacy learns in no other way.
+ * One `GET /users/me` with it; none when upstream has just accepted it.
+ * @returns the merchant's site, which stage legacy learns in no other way.
  * @throws PuenteError refused when upstream refuses it or it is another merchant's, unreachable without an answer.
  */
-export async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<string | null> {
+export function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<string | null> {
   const { timeout_ms } = ports.settings.reads;
-  const read = { name: 'users_me', method: 'GET', path: '/users/me', token, for_payment: false, timeout_ms } as const;
-  const outcome = await ports.upstreams.orders.send(read);
-  const status = outcome.kind === 'answered' ? outcome.status : null;
-  if (status === 401 || status === 403)
-    throw new PuenteError('refused', say('refusal.credential', { merchant, status }));
-  const user = outcome.kind === 'answered' && status === 200 ? userMe.safeParse(outcome.body) : null;
-  if (!user?.success) throw new PuenteError('unreachable', say('refusal.credential_untried', { merchant }));
-  const { id: owner, site_id = null } = user.data;
-  if (owner !== merchant) throw new PuenteError('refused', say('refusal.credential_of', { merchant, owner }));
-  return site_id;
+  const key = `credential ${merchant} ${ports.vault.fingerprint(token)}`;
+  return ports.memory.cache.get(key, ports.clock.now(), TRIED_WITHIN_MS, async () => {
+    const read = { name: 'users_me', method: 'GET', path: '/users/me', token, for_payment: false, timeout_ms } as const;
+    const outcome = await ports.upstreams.orders.send(read);
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    if (status === 401 || status === 403)
+      throw new PuenteError('refused', say('refusal.credential', { merchant, status }));
+    const user = outcome.kind === 'answered' && status === 200 ? userMe.safeParse(outcome.body) : null;
+    if (!user?.success) throw new PuenteError('unreachable', say('refusal.credential_untried', { merchant }));
+    const { id: owner, site_id = null } = user.data;
+    if (owner !== merchant) throw new PuenteError('refused', say('refusal.credential_of', { merchant, owner }));
+    return site_id;
+  });
 }
 
 // Names and tags of many merchants at once, as a file has them.

@@ -1,5 +1,6 @@
 /** Merchants as a file on the ops API: its plan, its apply, and the file to begin with. */
 import { applyAsk, applyFile, applyView } from '../plan/apply.ts';
+import { driftView, viewDrift } from '../plan/drift.ts';
 import { exportFile, exportQuery, exportView } from '../plan/export.ts';
 import { planAsk, planView, viewPlan } from '../plan/plan.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
@@ -11,6 +12,12 @@ export const planRoutes: OpsRoute[] = [
     answer: planView,
     command: 'plan',
     run: (parts, { body, person }) => viewPlan(parts, body, person),
+  }),
+  opsRoute('viewer', 'GET /api/plan/drift', {
+    summary: 'Merchants that people, ramps or bulk moves changed since a file was last applied to them.',
+    answer: driftView,
+    command: 'plan drift',
+    run: ({ ports }) => viewDrift(ports),
   }),
   opsRoute('viewer', 'GET /api/plan/export', {
     summary: 'A file of merchants as they are now.',

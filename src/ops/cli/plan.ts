@@ -2,12 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Command, CommanderError } from 'commander';
+import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { ApplyView } from '../plan/apply.ts';
+import type { driftView } from '../plan/drift.ts';
 import { referencesIn } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
-import { type Columns, exitCodes, print, readInput, table } from './output.ts';
+import { type Columns, exitCodes, listed, print, readInput, table } from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
+
+type DriftView = z.infer<typeof driftView>['drifted'];
 
 /** As Terraform's detailed exit codes have it; so wrong usage, which is 2 elsewhere, is 1 here. */
 const WOULD_CHANGE = 2;
@@ -43,6 +47,17 @@ Nothing is changed. Each move is judged as puente stage --dry-run does. Drift is
     input: fileOf,
     text: planText,
     exit: ({ changes, refused }) => (refused > 0 ? exitCodes.failed : changes > 0 ? WOULD_CHANGE : exitCodes.done),
+  }),
+  'plan drift': face<DriftView>({
+    about: 'what was changed by hand since a file was last applied, without the file',
+    more: usageAsUsual,
+    examples: ['puente plan drift'],
+    text: listed<DriftView[number]>('No merchant has drifted from the file that was last applied to it.', {
+      merchant: ({ merchant_id, name }) => (name === null ? merchant_id : `${merchant_id} ${name}`),
+      file: 'file',
+      applied: 'applied_at',
+      drift: ({ drift }) => drift.join('\n'),
+    }),
   }),
   'plan export': face<{ text: string }>({
     about: 'the file of merchants as they are now, to begin with',
@@ -167,10 +182,9 @@ export function planText({
     'would be': ({ outcome }) => WOULD[outcome],
     why: ({ why }) => why.join('\n'),
   };
-  const is_older = merchants.some(({ notes_said }) => notes_said.some(({ code }) => code === 'plan.old_applies'));
   const last =
     last_applied === null
-      ? `none of its merchants was ${is_older ? 'lately' : 'ever'} applied from a file`
+      ? 'none of its merchants was ever applied from a file'
       : `last applied ${last_applied.at} by ${last_applied.who} from ${last_applied.file}${last_applied.sha256 === sha256 ? ', the same text' : ''}`;
   const lines = linesOf(merchants);
   const notes = merchants.flatMap(({ merchant_id, notes: its }) => its.map((note) => `${merchant_id}: ${note}`));

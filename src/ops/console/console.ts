@@ -15,6 +15,7 @@ import { bulkForms, bulkList, bulkPage } from './bulk.ts';
 import { captureFile, captureForm, capturePage } from './captures.ts';
 import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { doorRouter, requireFormToken } from './door.ts';
+import { driftPage } from './drift.ts';
 import { explainForm, explainPage } from './explain.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
@@ -177,6 +178,7 @@ export const pages: readonly Page[] = [
   bulkPage,
   rampList,
   rampPage,
+  driftPage,
   ...brownoutPages,
   reconcilePage,
   capturePage,

@@ -12,6 +12,7 @@ const PLACES = [
   ['/decommission', 'nav.decommission'],
   ['/bulk', 'bulk.title'],
   ['/ramps', 'ramps.all'],
+  ['/drift', 'drift.title'],
   ['/brownouts', 'brownouts.title'],
   ['/reconcile', 'reconcile.title'],
   ['/captures', 'captures.title'],

@@ -1,16 +1,18 @@
 /** Drift: what people changed by hand since a file of merchants was last applied; read from the audit chain. */
 import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { RoutedKind } from '../../proxy/routing/merchant.ts';
 import { changeOf } from '../audit.ts';
-import { iso } from '../fields.ts';
+import { defined, iso, said, time } from '../fields.ts';
 import { joined } from '../moves/bulk.ts';
 import type { Ports } from '../ports.ts';
 
-/** Applies that are looked back at for the last one that named a merchant: a file for each region, and more. */
-export const MOST_APPLIES = 50;
+/** Applies that are read at once. */
+const PAGE = 50;
 /** Last lines of a merchant: more than people write between two applies. */
 const MOST_LINES = 500;
 
@@ -32,15 +34,28 @@ export interface Apply {
 /** Among the open fields: nothing of the merchant was looked at. */
 export const ALL_FIELDS = '*';
 
-/** Newest first. */
-export async function lastApplies({ store }: Ports): Promise<Apply[]> {
-  const lines = await store.audit.auditsOf({ action: APPLIED }, MOST_APPLIES);
-  return lines.map(({ sequence, at, who, detail: { file, sha256, merchants, open } }) => ({
+/** Newest first, as far back as one that found each of these merchants as its file wanted. */
+export async function lastApplies({ store }: Ports, merchants: readonly string[]): Promise<Apply[]> {
+  const sought = new Set(merchants);
+  const applies: Apply[] = [];
+  for (;;) {
+    const before = applies.at(-1)?.sequence;
+    const lines = await store.audit.auditsOf(defined({ action: APPLIED, before }), PAGE);
+    applies.push(...lines.map(applyOf));
+    for (const { merchants: its, open } of applies.slice(-lines.length))
+      for (const id of sought) if (its.has(id) && !open.has(id)) sought.delete(id);
+    if (lines.length < PAGE || sought.size === 0) return applies;
+    await yieldToEventLoop();
+  }
+}
+
+function applyOf({ sequence, at, who, detail: { file, sha256, merchants, open } }: AuditLine): Apply {
+  return {
     ...{ sequence, at, who },
     ...{ file: String(file), sha256: String(sha256) },
     merchants: new Set(Array.isArray(merchants) ? merchants : []),
     open: new Map(Object.entries(factsOf(open)).map(([id, fields]) => [id, Array.isArray(fields) ? fields : []])),
-  }));
+  };
 }
 
 const CHANGES: readonly string[] = ['stage', 'rollback', 'merchant settings'] satisfies AuditAction[];
@@ -61,6 +76,44 @@ export async function changedSince({ store }: Ports, merchant_id: string, applie
   if (own.length === 0) return { merchant_id, applies: [], lines: [] };
   const lines = await store.audit.auditsOf({ subject: merchant_id }, MOST_LINES);
   return { merchant_id, applies: own, lines: lines.filter(({ action }) => CHANGES.includes(action)) };
+}
+
+export const driftView = z.object({
+  drifted: z.array(
+    z.object({
+      merchant_id: z.string(),
+      name: z.string().nullable(),
+      file: z.string().describe('that was last applied to it'),
+      applied_at: time,
+      drift: z.array(z.string()).describe('what was changed by hand since'),
+      drift_said: z.array(said),
+    }),
+  ),
+});
+
+/** All merchants that are not as the file that was last applied to them left them, without the file. */
+export async function viewDrift(ports: Ports): Promise<z.infer<typeof driftView>> {
+  const merchants = await ports.store.merchants.merchants();
+  const applies = await lastApplies(
+    ports,
+    merchants.map(({ id }) => id),
+  );
+  const drifted: z.infer<typeof driftView>['drifted'] = [];
+  for (const { id: merchant_id, settings } of merchants) {
+    const since = await changedSince(ports, merchant_id, applies);
+    const [last] = since.applies;
+    const by_hand = since.lines.filter((line) => !isOfFile(line));
+    const fields = by_hand.flatMap(({ detail }) => [...Object.keys(factsOf(detail.after)), ...secretsIn(detail)]);
+    const found = [...new Set(fields)].flatMap((field) => driftOf(since, [field]) ?? []);
+    const drift = [...new Map(found.map((one) => [one.text, one])).values()];
+    if (last !== undefined && drift.length > 0)
+      drifted.push({
+        ...{ merchant_id, name: settings.name, file: last.file, applied_at: iso(last.at) },
+        ...{ drift: drift.map(({ text }) => text), drift_said: drift.map((one) => one.said) },
+      });
+    await yieldToEventLoop();
+  }
+  return { drifted };
 }
 
 /** The fields of the facts of a move's audit line that say where it leads. */
@@ -125,6 +178,10 @@ function factsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}; // the facts of a line are JSON
 }
 
-function isSecret({ secrets }: AuditLine['detail'], field: string): boolean {
-  return Array.isArray(secrets) && secrets.includes(field);
+function isSecret(detail: AuditLine['detail'], field: string): boolean {
+  return secretsIn(detail).includes(field);
+}
+
+function secretsIn({ secrets }: AuditLine['detail']): string[] {
+  return Array.isArray(secrets) ? secrets.map(String) : [];
 }

@@ -13,9 +13,9 @@ import { type MerchantView, merchantChange, merchantView, type SettingsChange } 
 import { moveTarget, routeText, routingOf, unitsOf } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
-import { type Apply, changedSince, lastApplies, MOST_APPLIES } from './drift.ts';
+import { type Apply, changedSince, lastApplies } from './drift.ts';
 import { isReference, LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
-import { MOST_TRIES, outcomes, refusalOf, type Step, type StepsAsk, stepsOf } from './steps.ts';
+import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf, tryCredentials } from './steps.ts';
 
 export const planAsk = z.strictObject({
   file: z
@@ -65,8 +65,7 @@ export interface Plan {
 }
 
 /**
- * Reads the store, tries an operator's new credentials at upstream (`MOST_TRIES` of them, one after the other), and changes
- * nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
+ * Reads the store, tries an operator's new credentials at upstream (`MOST_TRIES` of them), and changes nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
  * when an operator applies it.
  * @throws PuenteError bad_request for a file that can't be read, or a reference without its value.
  */
@@ -79,7 +78,10 @@ export async function makePlan(
   const { wanted, placeOf } = readMerchants(ask.file, ask.text);
   const sha256 = createHash('sha256').update(ask.text).digest('hex');
   const changes = wanted.map((one, nth) => changeWanted(one, ask, (field) => placeOf(nth, field)));
-  const applies = await lastApplies(ports);
+  const applies = await lastApplies(
+    ports,
+    wanted.map(({ id }) => id),
+  );
   const is_operator = isEnough(person.role, 'operator');
   const judge: Person = is_operator ? person : { ...person, role: 'operator' };
   const { override } = ask;
@@ -89,7 +91,9 @@ export async function makePlan(
     sees_secrets: is_operator,
     override,
     taken: await takenBy(ports),
-    tries: { left: MOST_TRIES },
+    tried: is_operator
+      ? await tryCredentials(ports, new Map(wanted.map(({ id }, nth) => [id, changes[nth] ?? {}])))
+      : new Map(),
   };
   const merchants: MerchantPlan[] = [];
   for (const [nth, one] of wanted.entries()) {
@@ -130,13 +134,11 @@ async function planMerchant(
     return { ...planned, steps: [step] };
   }
   const since = await changedSince(ports, merchant_id, applies);
-  const is_older = since.applies.length === 0 && applies.length === MOST_APPLIES;
-  const older = is_older ? [say('plan.old_applies', { most: MOST_APPLIES })] : [];
   const { steps, notes } = await stepsOf(ask, before, wanted, change, since);
   return {
     ...{ merchant_id, is_new, steps, revision: before.revision },
     ...{ name: before.settings.name ?? planned.name, left: leftOf(ports, before, wanted) },
-    notes: [...notes, ...notesOf(ports, before), ...older],
+    notes: [...notes, ...notesOf(ports, before)],
   };
 }
 

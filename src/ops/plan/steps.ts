@@ -5,6 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { merchantUrl } from '../../proxy/notices/request.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import type { Secret } from '../../proxy/vault.ts';
 import type { Person } from '../api/person.ts';
 import type { OpsParts } from '../api/route.ts';
 import { changeOf } from '../audit.ts';
@@ -50,8 +51,8 @@ export interface StepsAsk extends Pick<OpsParts, 'ports' | 'checkUrl'> {
   /** Whether stored secrets are compared with given ones: an operator may replace them, a viewer might guess. */
   sees_secrets: boolean;
   override: boolean;
-  /** Credentials that may still be tried, shared by all merchants: each is a call of upstream. */
-  tries: { left: number };
+  /** By merchant: why its new credential is refused; empty: upstream accepts it. */
+  tried: ReadonlyMap<string, Spoken[]>;
   /** By merchant: why a ramp or a bulk move that has not ended forbids its moves. */
   taken: ReadonlyMap<string, Spoken>;
 }
@@ -69,7 +70,7 @@ export async function stepsOf(
   let state: State = { merchant: before, wished: before, is_held: false, is_unmoved: false };
   if (Object.keys(differing).length > 0) {
     const { after, detail } = changedBy(ask.ports, before, differing);
-    const why = await refusalOfSettings(ask, before.id, differing);
+    const why = refusalOfSettings(ask, before.id, differing);
     const outcome = why.length > 0 ? 'refused' : 'make';
     const drift = driftOf(since, Object.keys(differing));
     const changes = sentencesOf('merchant settings', detail);
@@ -125,13 +126,16 @@ function differingOf(
   for (const [setting, secret] of Object.entries({ notice_secret, credential })) {
     if (secret === undefined) continue;
     const name = setting as keyof typeof SEALED; // the two names above
-    const sealed = merchant[`sealed_${name}`];
-    const is_same = (): boolean =>
-      (sealed === null ? null : ports.vault.open(sealed, SEALED[name]).toString('utf8')) === (secret?.reveal() ?? null);
-    if (secret !== null && sealed !== null && !sees_secrets) notes.push(say('plan.not_compared', { setting }));
-    else if (!is_same()) differing[name] = secret;
+    if (secret !== null && merchant[`sealed_${name}`] !== null && !sees_secrets)
+      notes.push(say('plan.not_compared', { setting }));
+    else if (!isSealed(ports, merchant, name, secret)) differing[name] = secret;
   }
   return { change: differing as SettingsChange, notes }; // a part of the change
+}
+
+function isSealed({ vault }: Ports, merchant: Merchant, name: keyof typeof SEALED, secret: Secret | null): boolean {
+  const sealed = merchant[`sealed_${name}`];
+  return (sealed === null ? null : vault.open(sealed, SEALED[name]).toString('utf8')) === (secret?.reveal() ?? null);
 }
 
 /** No tags and an empty list of them are the same. */
@@ -139,21 +143,41 @@ function comparable(name: string, value: unknown): unknown {
   return name === 'tags' ? (value ?? []) : (value ?? null);
 }
 
-/** Calls of upstream in one plan, one after the other: at a timeout each, the last answer comes within minutes. */
+/** Calls of upstream in one plan: at a timeout each, the last answer comes within a minute or two. */
 export const MOST_TRIES = 50;
+const TRIES_AT_ONCE = 5;
+
+/** Tries the credentials that differ, and no more than `MOST_TRIES`, in the order of the file. */
+export async function tryCredentials(
+  ports: Ports,
+  changes: ReadonlyMap<string, SettingsChange>,
+): Promise<StepsAsk['tried']> {
+  const tried = new Map<string, Spoken[]>();
+  const due: (readonly [string, Secret])[] = [];
+  for (const [id, { credential }] of changes) {
+    if (!credential) continue;
+    const before = await ports.store.merchants.merchant(id);
+    if (before !== null && isSealed(ports, before, 'credential', credential)) continue;
+    if (due.length < MOST_TRIES) due.push([id, credential]);
+    else tried.set(id, [say('plan.credentials', { most: MOST_TRIES })]);
+  }
+  const next = due.values();
+  const tryNext = async (): Promise<void> => {
+    for (const [id, credential] of next)
+      tried.set(id, await tryCredential(ports, id, credential).then(() => [], refusalOf));
+  };
+  await Promise.all(Array.from({ length: TRIES_AT_ONCE }, tryNext));
+  return tried;
+}
 
 /** As by hand: the outbound guard judges a URL, and upstream a credential. */
-async function refusalOfSettings(ask: StepsAsk, id: string, change: SettingsChange): Promise<Spoken[]> {
+function refusalOfSettings({ checkUrl, tried }: StepsAsk, id: string, change: SettingsChange): Spoken[] {
   try {
-    if (change.notice_url) ask.checkUrl(change.notice_url.reveal());
-    if (!change.credential || !ask.sees_secrets) return [];
-    if (ask.tries.left === 0) return [say('plan.credentials', { most: MOST_TRIES })];
-    ask.tries.left--;
-    await tryCredential(ask.ports, id, change.credential);
-    return [];
+    if (change.notice_url) checkUrl(change.notice_url.reveal());
   } catch (error) {
     return refusalOf(error);
   }
+  return change.credential ? (tried.get(id) ?? []) : [];
 }
 
 function sentencesOf(action: AuditAction, detail: Record<string, unknown>): Spoken[] {

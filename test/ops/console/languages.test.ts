@@ -123,6 +123,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/bulk',
     `/bulk/${bulk}`,
     '/ramps',
+    '/drift',
     `/ramps/${ramp}`,
     '/explain',
     '/brownouts',

@@ -66,12 +66,14 @@ it('tells a day of a file: plan, refused steps, apply, drift, nothing to do', as
   const drifted = await puente('plan', calm);
   await expect(drifted.out).toMatchFileSnapshot(golden('drift'));
   expect(drifted.code).toBe(2);
+  await expect((await puente('plan', 'drift')).out).toMatchFileSnapshot(golden('drifted'));
 
   expect((await puente('apply', calm, ...WHY, '--yes')).code).toBe(0);
   const same = await puente('plan', calm);
   await expect(same.out).toMatchFileSnapshot(golden('same'));
   expect(same.code).toBe(0);
   expect((await as(ANA, ['plan', calm])).code).toBe(0);
+  expect((await puente('plan', 'drift')).out).toContain('No merchant has drifted');
 });
 
 it('the digest is that of the file, also with a byte order mark', async () => {

@@ -1,0 +1,21 @@
+/** Drift: merchants that were changed by hand since a file of merchants was applied to them. */
+import { html, saysAll, timeOf } from '../html.ts';
+import { driftView } from '../plan/drift.ts';
+import type { Page } from './kit.ts';
+import { merchantLink, table } from './parts.ts';
+
+export const driftPage: Page = {
+  path: '/drift',
+  async show({ words, ask }) {
+    const { t } = words;
+    const { drifted } = await ask('GET /api/plan/drift', driftView);
+    const rows = drifted.map(({ merchant_id, name, file, applied_at, drift, drift_said }) => ({
+      merchant: merchantLink(merchant_id, name),
+      file,
+      applied: timeOf(words, applied_at),
+      what: saysAll(words, drift.join(' '), drift_said),
+    }));
+    const content = html`<p class="lead">${t('drift.lead')}</p>${table(words, 'drift', t('drift.title'), rows, t('drift.none'))}`;
+    return { title: t('drift.title'), content };
+  },
+};
