@@ -3,14 +3,17 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
+import type { BulkMove } from '../proxy/records/routing.ts';
 import type { Merchant } from '../proxy/routing/merchant.ts';
 import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
+import { bulkStep } from './routing.ts';
 import {
   exactBytes,
   type MerchantRow,
   merchantLock,
   merchantOf,
   readsOf,
+  rowLock,
   settingsIn,
   textOfSettings,
   tokenOf,
@@ -27,9 +30,17 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
   const labels = reader.prepare<[string], Pick<MerchantRow, 'id' | 'settings'>>(
     'SELECT id, settings FROM merchants WHERE id IN (SELECT value FROM json_each(?))',
   );
-  const change = async (id: string, revision: number, audit: AuditEntry, write: WriteName, values: Value[]) => {
-    const steps: Step[] = [{ write, values, changes: 1 }];
-    const result = await writer.commit({ steps, audit, locks: { alone: [merchantLock(id)] } });
+  const change = async (
+    id: string,
+    revision: number,
+    audit: AuditEntry,
+    [write, values]: [WriteName, Value[]],
+    bulk?: BulkMove,
+  ) => {
+    const beside = bulk === undefined ? [] : [bulkStep(bulk, bulk.revision, now())];
+    const steps: Step[] = [{ write, values, changes: 1 }, ...beside];
+    const alone = [merchantLock(id), ...(bulk === undefined ? [] : [rowLock(bulk.id)])];
+    const result = await writer.commit({ steps, audit, locks: { alone } });
     if (result.kind !== 'done') throw movedOn(id, revision);
   };
   return {
@@ -42,14 +53,15 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       });
       return new Map(rows.flatMap(([id, name]) => (name === null ? [] : [[id, name]])));
     },
-    async saveMerchant(merchant, expected_revision, audit) {
+    async saveMerchant(merchant, expected_revision, audit, bulk) {
       const { id, site } = merchant;
       const updated_at = now();
       const { sealed_notice_url, sealed_notice_secret, sealed_credential } = merchant;
       const sealed = [sealed_notice_url, sealed_notice_secret, sealed_credential].map(exactBytes);
       const columns = [site, textOfSettings(merchant), ...sealed, updated_at];
-      if (expected_revision === 0) await change(id, 0, audit, 'insert_merchant', [id, ...columns]);
-      else await change(id, expected_revision, audit, 'update_merchant', [...columns, id, expected_revision]);
+      const update: [WriteName, Value[]] = ['update_merchant', [...columns, id, expected_revision]];
+      const write = expected_revision === 0 ? (['insert_merchant', [id, ...columns]] satisfies typeof update) : update;
+      await change(id, expected_revision, audit, write, bulk);
       const { trips = {} } = (await byId(id)) ?? {};
       return { ...merchant, trips, revision: expected_revision + 1, updated_at };
     },
@@ -61,7 +73,7 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       const after: Merchant['trips'] = Object.fromEntries(merged);
       const updated_at = now();
       const values = [JSON.stringify(after), updated_at, merchant_id, revision];
-      await change(merchant_id, revision, audit, 'update_trips', values);
+      await change(merchant_id, revision, audit, ['update_trips', values]);
       return { ...before, trips: after, revision: revision + 1, updated_at };
     },
   } satisfies Partial<StoreMethods>;

@@ -142,7 +142,7 @@ const bulkOf = parsing<BulkMove>('move', 'items', 'ramp');
 const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 
-function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
+export function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
   const row = {
     ...one,
     move: JSON.stringify(one.move),

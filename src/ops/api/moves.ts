@@ -158,6 +158,16 @@ export const safetyView = z.object({
 export const brownoutsView = z.object({ brownouts: z.array(brownoutView) });
 export const brownoutRefusals = brownoutView.extend({ refused: z.array(refusedUnit) });
 
+const rampChanges = [
+  ['approver', 'approve', 'Approves all steps of a ramp that another person proposed, and starts it.'],
+  ['operator', 'pause', 'Pauses a ramp; its merchants stay where they are.'],
+  [
+    ...(['operator', 'resume'] as const),
+    'Resumes a paused ramp; the present steps are watched anew. Refused while a safety stop is in force.',
+  ],
+  ['operator', 'cancel', 'Ends a ramp, or declines a proposed one; its merchants stay where they are.'],
+] as const;
+
 export const moveRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/moves', {
     summary: 'Moves that were proposed, newest first.',
@@ -248,34 +258,15 @@ export const moveRoutes: OpsRoute[] = [
     command: 'ramps show',
     run: ({ ports }, { path }) => viewRampStep(ports, path.id ?? '', path.merchant ?? ''),
   }),
-  opsRoute('approver', 'POST /api/ramps/:id/approve', {
-    summary: 'Approves all steps of a ramp that another person proposed, and starts it.',
-    body: reasonAlone,
-    answer: rampView,
-    command: 'ramps approve',
-    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'approve', body.reason, person),
-  }),
-  opsRoute('operator', 'POST /api/ramps/:id/pause', {
-    summary: 'Pauses a ramp; its merchants stay where they are.',
-    body: reasonAlone,
-    answer: rampView,
-    command: 'ramps pause',
-    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'pause', body.reason, person),
-  }),
-  opsRoute('operator', 'POST /api/ramps/:id/resume', {
-    summary: 'Resumes a paused ramp; the present steps are watched anew. Refused while a safety stop is in force.',
-    body: reasonAlone,
-    answer: rampView,
-    command: 'ramps resume',
-    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'resume', body.reason, person),
-  }),
-  opsRoute('operator', 'POST /api/ramps/:id/cancel', {
-    summary: 'Ends a ramp, or declines a proposed one; its merchants stay where they are.',
-    body: reasonAlone,
-    answer: rampView,
-    command: 'ramps cancel',
-    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'cancel', body.reason, person),
-  }),
+  ...rampChanges.map(([role, act, summary]) =>
+    opsRoute(role, `POST /api/ramps/:id/${act}`, {
+      summary,
+      body: reasonAlone,
+      answer: rampView,
+      command: `ramps ${act}`,
+      run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', act, body.reason, person),
+    }),
+  ),
   opsRoute('operator', 'PUT /api/merchants/:id/stage', {
     summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',
     body: stageChange,

@@ -1,10 +1,10 @@
 /** Commands and text output of ramps. */
 import { InvalidArgumentError } from 'commander';
 import { defined } from '../fields.ts';
-import type { RampPreview, RampView } from '../moves/ramp.ts';
+import { type RampPreview, type RampView, stepsIn } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { condition, judgementText, MOVE } from './moves.ts';
-import { listed, merchantCell, percent, table } from './output.ts';
+import { listed, merchantCell, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 export const rampFaces: Faces = {
@@ -27,7 +27,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
     more: (ramp) =>
       void ramp
         .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
-        .requiredOption('--steps <percents>', 'percent of the units, ascending, such as 5,25,50,100', stepsOf)
+        .requiredOption('--steps <percents>', 'percent of the units, ascending, such as 5,25,50,100', stepsIn)
         .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
     input: ({ fields: { merchants, ...fields }, options: { where, steps, soak: soak_ms } }) => {
       const named = Array.isArray(merchants) && merchants.length > 0 ? merchants : undefined;
@@ -68,10 +68,6 @@ function durationOf(text: string): number {
   const each_ms = MILLISECONDS[unit];
   if (each_ms === undefined) throw new InvalidArgumentError('write it as 30m, 2h or 1d');
   return Number(count) * each_ms;
-}
-
-function stepsOf(text: string): number[] {
-  return text.split(',').map(percent);
 }
 
 function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: RampView): string {

@@ -18,7 +18,7 @@ import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
 import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks } from './parts.ts';
-import { merchantRampForms, ramps } from './ramps.ts';
+import { ramps } from './ramps.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
 
@@ -142,7 +142,6 @@ export const merchantForms: readonly Form[] = [
     });
     return 'judged';
   }),
-  ...merchantRampForms.map(([below, send]) => form(below, (visit, { id }, fields) => send(visit, id, fields))),
   ...(['approve', 'decline'] as const).map((act) =>
     form(`/moves/:move/${act}`, async ({ tell, path }, _of, { reason }) => {
       await tell(`POST /api/moves/:id/${act}`, { path: { id: path.move ?? '' }, body: { reason } });

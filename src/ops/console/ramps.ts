@@ -1,26 +1,15 @@
 /** Ramps: the list, one ramp with what each step waits for, and the forms that look at, start and steer one. */
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import type { Words } from '../../locales/words.ts';
 import { rampsView } from '../api/moves.ts';
+import { HOUR_MS } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
-import { type RampView, rampPreview, rampView } from '../moves/ramp.ts';
+import { type RampView, rampPreview, rampView, stepsIn } from '../moves/ramp.ts';
 import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
 import { conditionFields } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import {
-  actForm,
-  badge,
-  changeForm,
-  field,
-  hidden,
-  merchantLink,
-  namedAs,
-  olderPages,
-  reasonField,
-  section,
-  table,
-} from './parts.ts';
+import { actForm, badge, field, hidden, merchantLink, namedAs, olderPages, section, table } from './parts.ts';
 import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */
@@ -32,7 +21,6 @@ const ACTS = {
   aborted: [],
 } as const satisfies Record<RampView['state'], readonly string[]>;
 
-const HOUR_MS = 3_600_000;
 /** Ramps on a page of the list. */
 const PER_PAGE = 50;
 
@@ -48,8 +36,8 @@ export const rampList: Page = {
     const rows = found.map((ramp) => ({
       started: html`<a href="${rampPath(ramp.id)}">${timeOf(words, ramp.created_at)}</a>`,
       who: ramp.who,
-      state: stateOf(visit, ramp),
-      plan: planOf(visit, ramp),
+      state: stateOf(words, ramp),
+      plan: planOf(words, ramp),
       merchants: merchantsOf(ramp),
       why: says(words, ramp.why, ramp.said),
     }));
@@ -65,7 +53,7 @@ ${section('start', t('ramps.begin'), await starting(visit), t('ramps.start_lead'
   },
 };
 
-/** Its parts are refreshed while the ramp runs. `?merchant=` chooses whose conditions are shown. */
+/** Refreshed until the ramp has ended, with its forms: it may pause itself. `?merchant=` chooses whose conditions are shown. */
 export const rampPage: Page = {
   path: '/ramps/:id',
   async show(visit) {
@@ -82,10 +70,9 @@ export const rampPage: Page = {
         ? null
         : await ask('GET /api/ramps/:id/merchants/:merchant', rampStepView, { path: { id, merchant } });
     const here = linkTo(rampPath(id), { merchant });
+    const forms = steering(visit, ramp);
     const again =
-      ramp.state === 'running'
-        ? html` hx-get="${here}" hx-trigger="every 10s" hx-select="#ramp" hx-swap="outerMorph"`
-        : '';
+      forms.length > 0 ? html` hx-get="${here}" hx-trigger="every 10s" hx-select="#ramp" hx-swap="outerMorph"` : '';
     const rows = merchants.map((one) => ({
       merchant: html`<a href="${linkTo(rampPath(id), { merchant: one.merchant_id })}">${namedAs(one.merchant_id, one.merchant_name)}</a>`,
       state: badge(one.state === 'moved' ? 'good' : 'shadow', t(`ramps.merchant.${one.state}`)),
@@ -94,13 +81,12 @@ export const rampPage: Page = {
       since: timeOf(words, one.since_at),
       why: says(words, one.why, one.said),
     }));
-    const forms = steering(visit, ramp, `${rampPath(id)}/`);
-    const content = html`<section id="ramp"${again}><p>${stateOf(visit, ramp)} ${planOf(visit, ramp)}</p>
-<p>${says(words, ramp.why, ramp.said)}</p>${expiry(visit, ramp)}
+    const content = html`<section id="ramp"${again}><p>${stateOf(words, ramp)} ${planOf(words, ramp)}</p>
+<p>${says(words, ramp.why, ramp.said)}</p>${expiry(words, ramp)}
 <p class="lead">${timeOf(words, ramp.created_at)}, ${ramp.who}: <span>${ramp.reason}</span></p>
 ${step && conditionsOf(visit, step)}
-<h3>${t('bulk.merchants')}</h3>${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}</section>
-${forms.length === 0 ? '' : section('steer', t('ramps.steer'), html`${forms}`)}
+<h3>${t('bulk.merchants')}</h3>${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}
+${forms.length === 0 ? '' : section('steer', t('ramps.steer'), html`${forms}`)}</section>
 <p><a href="/ramps">${t('ramps.all')}</a></p>`;
     return { title: t('ramps.one'), content };
   },
@@ -119,32 +105,20 @@ function conditionsOf({ words }: Visit, { merchant_id, conditions, now, step, of
 ${table(words, 'ramp_conditions', title, rows, t('ramps.over'))}`;
 }
 
-// On the page of a merchant: its ramps that have not ended, or the form that starts one.
-
-/** @param open ramps of the merchant that have not ended. */
-export function ramps(visit: Visit, id: string, open: readonly RampView[]): Html {
-  const { t } = visit.words;
-  const shown = open.length === 0 ? startForm(visit, id) : open.map((ramp) => rampOf(visit, id, ramp));
-  return section('ramps', t('ramps.title'), html`${shown}`, t('ramps.lead'));
-}
-
-function rampOf(visit: Visit, merchant_id: string, ramp: RampView): Html {
-  const { words } = visit;
+/** On the page of a merchant: its ramps that have not ended, each steered on its own page, or where one is started. */
+export function ramps({ words }: Visit, id: string, open: readonly RampView[]): Html {
   const { t } = words;
-  const { id, steps, why, said, merchants } = ramp;
-  const mine = merchants.find((one) => one.merchant_id === merchant_id);
-  const place: Content =
-    mine === undefined
-      ? null
-      : html`<p><strong>${mine.now}</strong>, ${t('ramps.step', { step: mine.step, of: steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
-  return html`<p>${stateOf(visit, ramp)} <a href="${linkTo(rampPath(id), { merchant: merchant_id })}">${planOf(visit, ramp)}</a></p>
-<p>${says(words, why, said)}</p>${expiry(visit, ramp)}${place}${steering(visit, ramp, merchantPath(merchant_id, `/ramps/${id}/`))}`;
-}
-
-function startForm(visit: Visit, id: string): Html {
-  const { t } = visit.words;
-  const form = html`${planFields(visit, visit.sent)}${reasonField(visit, 'ramp-reason')}<button>${t('ramps.start')}</button>`;
-  return html`<details><summary>${t('ramps.begin')}</summary>${changeForm(visit, merchantPath(id, '/ramps'), form)}</details>`;
+  const shown = open.map((ramp) => {
+    const mine = ramp.merchants.find(({ merchant_id }) => merchant_id === id);
+    const place =
+      mine === undefined
+        ? null
+        : html`<p><strong>${mine.now}</strong>, ${t('ramps.step', { step: mine.step, of: ramp.steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
+    return html`<p>${stateOf(words, ramp)} <a href="${linkTo(rampPath(ramp.id), { merchant: id })}">${planOf(words, ramp)}</a></p>
+<p>${says(words, ramp.why, ramp.said)}</p>${expiry(words, ramp)}${place}`;
+  });
+  const start = html`<p><a href="${linkTo('/ramps', { merchants: id })}#start">${t('ramps.begin')}</a></p>`;
+  return section('ramps', t('ramps.title'), html`${shown.length === 0 ? start : shown}`, t('ramps.lead'));
 }
 
 // Parts of both.
@@ -161,11 +135,11 @@ const STATE_BADGES: Readonly<Record<RampView['state'], string>> = {
   aborted: 'shadow',
 };
 
-function stateOf({ words }: Visit, { state }: RampView): Html {
+function stateOf(words: Words, { state }: RampView): Html {
   return badge(STATE_BADGES[state], words.t(`ramps.${state}`));
 }
 
-function planOf({ words: { t, number } }: Visit, { steps, soak_ms, min_sales, who }: RampView): string {
+function planOf({ t, number }: Words, { steps, soak_ms, min_sales, who }: RampView): string {
   return t('ramps.plan', {
     steps: steps.map((share) => `${number(share)} %`).join(', '),
     hours: number(soak_ms / HOUR_MS),
@@ -185,14 +159,20 @@ function merchantsOf({ merchants }: RampView): Html {
   return html`${named}${more > 0 ? `… + ${more}` : ''}`;
 }
 
-function expiry({ words }: Visit, { expires_at }: RampView): Content {
+function expiry(words: Words, { expires_at }: RampView): Content {
   return expires_at === null ? null : html`<p>${words.t('ramps.expires')} ${timeOf(words, expires_at)}</p>`;
 }
 
-/** One form for each act that the state allows. @param path of the forms, up to the name of the act. */
-function steering(visit: Visit, { id, state }: RampView, path: string): Html[] {
+/** One form for each act that the state allows. */
+function steering(visit: Visit, { id, state }: RampView): Html[] {
   return ACTS[state].map((act) =>
-    actForm(visit, path + act, `${act}-${id}`, visit.words.t(`ramps.${act}`), act === 'cancel' ? 'quiet' : ''),
+    actForm(
+      visit,
+      `${rampPath(id)}/${act}`,
+      `${act}-reason`,
+      visit.words.t(`ramps.${act}`),
+      act === 'cancel' ? 'quiet' : '',
+    ),
   );
 }
 
@@ -236,52 +216,29 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
   }
 }
 
-/** What a form says of a new ramp. @throws PuenteError bad_request for steps that are no numbers. */
-function bodyOf({ merchants = '', from_stage, verdict, site, tag, steps = '', soak_hours = '', min_sales }: Fields) {
+/** What a form says of a new ramp; the API names an empty field. @throws PuenteError bad_request for steps that are no numbers. */
+function bodyOf({
+  merchants = '',
+  from_stage,
+  verdict,
+  site,
+  tag,
+  steps = '',
+  soak_hours = '',
+  min_sales = '',
+}: Fields) {
   const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
   const where = given({ stage: from_stage, verdict, site, tag });
-  const body = {
+  const numberIn = (text: string, times = 1): number | undefined =>
+    text.trim() === '' ? undefined : Math.round(Number(text.replace(',', '.')) * times);
+  return {
     ...(named.length === 0 ? {} : { merchants: named }),
     ...(Object.keys(where).length === 0 ? {} : { where }),
-    steps: steps
-      .split(/[,\s]+/)
-      .filter((one) => one !== '')
-      .map(Number),
-    soak_ms: Math.round(Number(soak_hours.replace(',', '.')) * HOUR_MS),
-    min_sales: Number(min_sales),
+    ...{ steps: stepsIn(steps), soak_ms: numberIn(soak_hours, HOUR_MS), min_sales: numberIn(min_sales) },
   };
-  if (!body.steps.every(Number.isFinite)) throw new PuenteError('bad_request', say('input.steps', {}));
-  return body;
 }
 
 // What the forms send.
-
-type Send = (visit: Visit, id: string, fields: Fields) => Promise<string>;
-
-const acts = ['approve', 'pause', 'resume', 'cancel'] as const;
-
-async function steer({ ask, path }: Visit, act: (typeof acts)[number], id: string, reason?: string): Promise<string> {
-  const { state } = await ask(`POST /api/ramps/:id/${act}`, rampView, { path: { ...path, id }, body: { reason } });
-  return `ramp_${state}`;
-}
-
-/** On the page of a merchant, by their path below it. @returns the message key of the success (`done.…`). */
-export const merchantRampForms: readonly (readonly [path: string, send: Send])[] = [
-  [
-    '/ramps',
-    async ({ ask }, id, { reason, ...fields }) => {
-      const body = { ...bodyOf({ ...fields, merchants: id }), reason };
-      return `ramp_${(await ask('POST /api/ramps', rampView, { body })).state}`;
-    },
-  ],
-  ...acts.map(
-    (act) =>
-      [
-        `/ramps/:ramp/${act}`,
-        (visit: Visit, _id: string, { reason }: Fields) => steer(visit, act, visit.path.ramp ?? '', reason),
-      ] as const,
-  ),
-];
 
 export const rampForms: readonly Form[] = [
   {
@@ -292,13 +249,13 @@ export const rampForms: readonly Form[] = [
       return `${rampPath(id)}?done=ramp_${state}`;
     },
   },
-  ...acts.map(
+  ...(['approve', 'pause', 'resume', 'cancel'] as const).map(
     (act): Form => ({
       path: `/ramps/:id/${act}`,
       page: rampPage,
-      async send(visit, { reason }) {
-        const id = visit.path.id ?? '';
-        return `${rampPath(id)}?done=${await steer(visit, act, id, reason)}`;
+      async send({ ask, path }, { reason }) {
+        const { id, state } = await ask(`POST /api/ramps/:id/${act}`, rampView, { path, body: { reason } });
+        return `${rampPath(id)}?done=ramp_${state}`;
       },
     }),
   ),

@@ -4,6 +4,7 @@ import { say } from '../../locales/message.ts';
 import { tablesOf } from '../../mapping/tables.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { DifferenceGroup, Traffic } from '../../proxy/records/evidence.ts';
+import type { BulkMove } from '../../proxy/records/routing.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
@@ -46,6 +47,7 @@ export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before'
 
 /**
  * Saves an allowed move. @param extra further facts for the audit line, such as the proposer.
+ * @param bulk of which it is a step, as it is after it: both are written, or neither.
  * @throws PuenteError conflict when the merchant changed since it was judged.
  */
 export async function makeMove(
@@ -54,6 +56,7 @@ export async function makeMove(
   why: string,
   person: Person,
   extra: Record<string, unknown> = {},
+  bulk?: BulkMove,
 ): Promise<Moved> {
   const { before, after, judgement } = judged;
   ports.memory.failpoint('stage.before_save');
@@ -61,6 +64,7 @@ export async function makeMove(
     { ...before, settings: after },
     before.revision,
     moveAudit(ports, judged, why, person.name, extra),
+    bulk,
   );
   ports.memory.failpoint('stage.saved');
   ports.log.info('stage moved', { merchant: before.id, action: judgement.preview.changes.join(', ') || 'no change' });

@@ -10,8 +10,8 @@ import type { Route } from './target.ts';
 export interface RampEvidence {
   /** What the judgement of the next move lacks, and findings that nobody has judged or repaired. */
   open?: readonly Spoken[];
-  /** Paid sales that were made on orders; counted up to what the plan needs. */
-  sales?: number;
+  /** Paid sales that were made on orders; counted up to what the plan needs. Null: none can come, no unit is there. */
+  sales?: number | null;
   calls?: RampCalls;
 }
 
@@ -107,12 +107,17 @@ export function* conditionsOf(facts: RampFacts): Generator<RampCondition | { loo
     if (evidence.sales === undefined) return yield { look: 'sales' };
     const { sales } = evidence;
     const { min_sales } = plan;
-    yield { name: 'sales', is_met: sales >= min_sales, what: say('ramp.few_sales', { sales, min_sales }) };
+    if (sales === null) yield { name: 'sales', is_met: true, what: say('ramp.no_unit', {}) };
+    else yield { name: 'sales', is_met: sales >= min_sales, what: say('ramp.few_sales', { sales, min_sales }) };
   }
   if (evidence.calls === undefined) return yield { look: 'calls' };
-  // Before the first step only pilots are on orders.
-  if (step >= 0) yield faultsOf(facts, evidence.calls);
+  if (!isUntouched(facts)) yield faultsOf(facts, evidence.calls);
   yield latencyOf(facts, evidence.calls);
+}
+
+/** Before the first step only pilots are on orders, and none on a share that is no unit. */
+function isUntouched({ step, evidence }: RampFacts): boolean {
+  return step < 0 || evidence.sales === null;
 }
 
 function faultsOf({ stop_share }: RampFacts, { calls, faults }: RampCalls): RampCondition {
@@ -125,10 +130,11 @@ function faultsOf({ stop_share }: RampFacts, { calls, faults }: RampCalls): Ramp
  * Too little to compare is a reason to wait. Where all units are on orders nothing comes on legacy any more: there the
  * measure is what the safety stop calls slow.
  */
-function latencyOf({ step, slow_ms, min_sample }: RampFacts, calls: RampCalls): RampCondition {
+function latencyOf(facts: RampFacts, calls: RampCalls): RampCondition {
+  const { slow_ms, min_sample } = facts;
   const { orders_p95_ms, legacy_p95_ms, orders_creates: orders, legacy_creates: legacy } = calls;
   const found = (is_met: boolean, what: Spoken): RampCondition => ({ name: 'latency', is_met, what });
-  if (step < 0 && legacy_p95_ms !== null) return found(true, say('ramp.measured', { legacy_p95_ms }));
+  if (isUntouched(facts) && legacy_p95_ms !== null) return found(true, say('ramp.measured', { legacy_p95_ms }));
   if (orders_p95_ms === null) return found(false, say('ramp.no_latency', { orders, legacy, min_sample }));
   if (legacy_p95_ms === null)
     return found(orders_p95_ms <= slow_ms, say('ramp.slow_alone', { orders_p95_ms, most_ms: slow_ms }));

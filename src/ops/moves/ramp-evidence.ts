@@ -1,11 +1,13 @@
 /** What a step of a ramp has shown: open findings, paid sales, and the calls of both lanes; read part by part. */
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
+import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
+import { isOnOrders, kindOfSlot } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
-import { DAY_MS, iso, pagesOf, said, time } from '../fields.ts';
+import { DAY_MS, HOUR_MS, iso, pagesOf, said, time } from '../fields.ts';
 import type { Ports, SalePlace } from '../ports.ts';
 import type { Finding } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -27,7 +29,11 @@ import { routeText } from './target.ts';
 const PAGE = 2_000;
 const PAGE_OF_SALES = 200;
 /** A shop with few sales a day has enough of them in this time, and any weekly rhythm fits in it. */
-const LEGACY_WITHIN_MS = 14 * DAY_MS;
+const LEGACY_WITHIN_DAYS = 14;
+/** Calls are written in groups, and of several processes not in the order of their sequence: none is passed over after this. */
+const RECORDED_WITHIN_MS = 5_000;
+/** A step that waits longer is counted anew once. */
+const LONGEST_STEP_MS = 90 * DAY_MS;
 
 /** Reads one part of the evidence. @param merchant as it is now. */
 export async function readEvidence(
@@ -41,6 +47,7 @@ export async function readEvidence(
     case 'open':
       return { open: await openOf(ports, ramp, item, merchant) };
     case 'sales':
+      if (await isUntouched(ports, merchant)) return { sales: null };
       return { sales: await paidSales(ports, item.merchant_id, item.ramp.since, ramp.ramp.min_sales) };
     case 'calls':
       return { calls: await callsIn(ports, item) };
@@ -92,6 +99,13 @@ function sentenceOf({ what, said: code }: Finding): NonNullable<RampEvidence['op
   return { text: what, said: code };
 }
 
+/** Whether none of its units that were seen is on orders, as on a small share of a few: no sale can come there. */
+async function isUntouched({ store, settings }: Ports, merchant: Merchant): Promise<boolean> {
+  const units = await store.evidence.units(merchant.id);
+  const isThere = (slot: string): boolean => isOnOrders(settings, merchant, merchant.id, kindOfSlot(slot), slot);
+  return units.length > 0 && !units.some(({ slot }) => isThere(slot));
+}
+
 /** Paid sales of a merchant that were created on orders since then (epoch ms); counts no further than `most`. */
 async function paidSales({ store, clock }: Ports, merchant_id: string, since: number, most: number): Promise<number> {
   const filter = { merchant_id, state: 'paid', since, now: clock.now() } as const;
@@ -107,46 +121,99 @@ async function paidSales({ store, clock }: Ports, merchant_id: string, since: nu
 }
 
 /**
- * Of the step; before the first, of the last day. Where that has too little of legacy, as on a last step or in a small
- * shop, legacy is measured by the last fortnight, unless an earlier step has measured it.
+ * Of the step, before the first from a day before the ramp on. Where that has too little of legacy, as on a last step or in
+ * a small shop, legacy is measured by earlier days, unless an earlier step has measured it.
  */
 async function callsIn(ports: Ports, { merchant_id, ramp: place }: RampItem): Promise<RampCalls> {
   const now = ports.clock.now();
-  const seen = await callsSince(ports, merchant_id, place.step < 0 ? now - DAY_MS : place.since);
+  const seen = await callsSince(ports, merchant_id, place.step < 0 ? place.since - DAY_MS : place.since, now);
   if (seen.legacy_p95_ms !== null) return seen;
   if (place.legacy_p95_ms !== null) return { ...seen, legacy_p95_ms: place.legacy_p95_ms };
-  const earlier = await callsSince(ports, merchant_id, now - LEGACY_WITHIN_MS);
-  if (place.step < 0) return earlier;
-  const { legacy_creates, legacy_p95_ms } = earlier;
-  return { ...seen, legacy_creates, legacy_p95_ms };
+  const earlier = (): Promise<Legacy> => legacyLately(ports, merchant_id, now);
+  const isMeasured = ({ legacy_p95_ms }: Legacy): boolean => legacy_p95_ms !== null;
+  const legacy = await ports.memory.cache.get(`legacy ${merchant_id}`, now, HOUR_MS, earlier, isMeasured);
+  return { ...seen, ...legacy };
 }
 
-/** Calls, faults and waits since then (epoch ms); creates are compared with creates. */
-async function callsSince({ store, tables, settings }: Ports, merchant_id: string, since: number): Promise<RampCalls> {
-  const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
-  const waits = { legacy: [] as number[], orders: [] as number[] };
-  const sums = { calls: 0, faults: 0 };
-  const read = (after: number, size: number) => store.exchanges.calls({ merchant_id, since }, after, size);
-  for await (const page of pagesOf(read, PAGE)) {
-    for (const { lane, operation, outcome, duration_ms } of page) {
-      const is_create = operation !== null && creates.has(operation);
-      if (is_create && outcome === 'ok') waits[lane].push(duration_ms);
-      if (lane === 'legacy') continue;
-      sums.calls++;
-      if (outcome === 'fault') sums.faults++;
-    }
+/** Calls that were counted; creates that were answered 2xx also by how long they took: whole ms, rounded up. */
+interface Tally {
+  /** Sequence of the last one. */
+  last: number;
+  calls: number;
+  faults: number;
+  waits: Record<StoredExchange['lane'], Map<number, number>>;
+}
+
+function newTally(): Tally {
+  return { last: 0, calls: 0, faults: 0, waits: { legacy: new Map(), orders: new Map() } };
+}
+
+/** Each call is read once in a process, however often its step is looked at. @param since epoch ms. */
+function callsSince(ports: Ports, merchant_id: string, since: number, now: number): Promise<RampCalls> {
+  const { memory, settings } = ports;
+  const key = `calls ${merchant_id} ${since}`;
+  return memory.mutex.run(key, async () => {
+    const tally = await memory.cache.get(key, now, LONGEST_STEP_MS, async () => newTally());
+    await count(ports, tally, { merchant_id, since }, now - RECORDED_WITHIN_MS);
+    const { calls, faults, waits } = tally;
+    const { count: orders_creates, p95_ms: orders_p95_ms } = measured(waits.orders, settings.moves.min_sample);
+    const { count: legacy_creates, p95_ms: legacy_p95_ms } = measured(waits.legacy, settings.moves.min_sample);
+    return { calls, faults, orders_creates, legacy_creates, orders_p95_ms, legacy_p95_ms };
+  });
+}
+
+type Legacy = Pick<RampCalls, 'legacy_creates' | 'legacy_p95_ms'>;
+
+/** By the newest days of the last fortnight that have enough creates: their daily sums tell which, before a call is read. */
+async function legacyLately(ports: Ports, merchant_id: string, now: number): Promise<Legacy> {
+  const { store, tables, settings } = ports;
+  const creates = createsOf(tables);
+  const today = Math.floor(now / DAY_MS);
+  const sums = await store.evidence.traffic({ merchant_id, since_day: today - LEGACY_WITHIN_DAYS });
+  let legacy_creates = 0;
+  for (let day = today; day >= today - LEGACY_WITHIN_DAYS; day--) {
+    for (const sum of sums)
+      if (sum.day === day && sum.lane === 'legacy' && sum.outcome === 'ok' && creates.has(sum.operation))
+        legacy_creates += sum.calls;
+    if (legacy_creates < settings.moves.min_sample) continue;
+    const tally = newTally();
+    await count(ports, tally, { merchant_id, since: day * DAY_MS, lane: 'legacy' }, now);
+    const { count: found, p95_ms } = measured(tally.waits.legacy, settings.moves.min_sample);
+    return { legacy_creates: found, legacy_p95_ms: p95_ms };
   }
-  const p95 = (all: number[]): number | null =>
-    all.length < settings.moves.min_sample
-      ? null
-      : Math.ceil(all.toSorted((one, other) => one - other)[Math.ceil(all.length * 0.95) - 1] ?? 0);
-  return {
-    ...sums,
-    orders_creates: waits.orders.length,
-    legacy_creates: waits.legacy.length,
-    orders_p95_ms: p95(waits.orders),
-    legacy_p95_ms: p95(waits.legacy),
-  };
+  return { legacy_creates, legacy_p95_ms: null };
+}
+
+/** Adds the calls after the last one, up to the first that is younger than `until` (epoch ms). */
+async function count({ store, tables }: Ports, tally: Tally, filter: ExchangeFilter, until: number): Promise<void> {
+  const creates = createsOf(tables);
+  const read = (after: number, size: number) => store.exchanges.calls(filter, after, size);
+  for await (const page of pagesOf(read, PAGE, tally.last))
+    for (const { at, sequence, lane, operation, outcome, duration_ms } of page) {
+      if (at > until) return;
+      tally.last = sequence;
+      const wait = Math.ceil(duration_ms);
+      if (operation !== null && creates.has(operation) && outcome === 'ok')
+        tally.waits[lane].set(wait, (tally.waits[lane].get(wait) ?? 0) + 1);
+      if (lane === 'legacy') continue;
+      tally.calls++;
+      if (outcome === 'fault') tally.faults++;
+    }
+}
+
+function createsOf({ operations }: Ports['tables']): Set<string> {
+  return new Set(operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
+}
+
+/** @param least of a lane that is measured. */
+function measured(waits: ReadonlyMap<number, number>, least: number): { count: number; p95_ms: number | null } {
+  const total = [...waits.values()].reduce((sum, times) => sum + times, 0);
+  let above = total;
+  for (const [wait, times] of [...waits].toSorted(([one], [other]) => one - other)) {
+    above -= times;
+    if (above <= total * 0.05 && total >= least) return { count: total, p95_ms: wait };
+  }
+  return { count: total, p95_ms: null };
 }
 
 // For people: what one merchant's step waits for, and how near each condition is.

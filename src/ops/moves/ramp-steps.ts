@@ -1,7 +1,7 @@
 /** The steps of ramps: looks at the merchants of a ramp, and moves them one step up or back. */
-import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, quoted, say } from '../../locales/message.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { BulkItem } from '../../proxy/records/routing.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, type Person } from '../api/person.ts';
@@ -45,6 +45,7 @@ export async function stepRamp(ports: Ports, id: string): Promise<number> {
     if (ramp === null) break;
     const before: Ramp = ramp;
     ramp = await alone(() => lookAt(ports, before, merchant_id, look));
+    await yieldToEventLoop(); // a ramp may have hundreds of merchants, and payments come first
   }
   const [{ stopped }, last] = [look, ramp];
   if (last !== null && stopped !== null)
@@ -97,11 +98,7 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look
   const stop = stopOf(merchant);
   if (look.stopped !== null && stop === null) return ramp;
   const here = routingOf(ports.settings, merchant.settings).merchant;
-  const isAt = (step: number): boolean => routeText(routeAt(steps, step, item.ramp)) === routeText(here);
-  if (!isAt(item.ramp.step)) {
-    const made = await lastStep(ports, ramp, item);
-    if (made !== null && isAt(made.step)) return taken(ports, ramp, item, made, merchant, look);
-  }
+  const is_there = routeText(routeAt(steps, item.ramp.step, item.ramp)) === routeText(here);
   // Also one that a person has put back where the ramp left it: who rolled it back had a reason.
   const [rollback] = await ports.store.audit.auditsOf(
     { subject: merchant.id, action: 'rollback', since: ramp.created_at },
@@ -114,7 +111,7 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look
     ...{ plan: ramp.ramp, step, start, since, now: ports.clock.now() },
     stop,
     is_tripped: tripped !== null && item.detail !== encoded(went_back),
-    elsewhere: isAt(step) && rollback === undefined ? null : routeText(here),
+    elsewhere: is_there && rollback === undefined ? null : routeText(here),
     ...rulesOf(ports),
   };
   let evidence: RampEvidence = {};
@@ -156,13 +153,8 @@ async function attemptStep(
   merchant: Merchant,
   look: Look,
 ): Promise<Ramp> {
-  // Between this read and the move another process may pause it: a window of milliseconds.
-  const now = await ports.store.moves.bulkMove(ramp.id);
-  if (now?.revision !== ramp.revision)
-    throw new PuenteError('conflict', say('refusal.bulk_changed', { id: ramp.id, expected: ramp.revision }));
-  let made: StepMade;
   try {
-    made = await makeStep(ports, ramp, item, move, evidence, merchant);
+    return await makeStep(ports, ramp, item, move, evidence, merchant, look);
   } catch (error) {
     if (!(error instanceof PuenteError) || (error.code !== 'refused' && error.code !== 'bad_request')) throw error;
     const why = error.said.length === 0 ? quoted(error.message) : joined(error.said, 'bulk.and');
@@ -173,19 +165,13 @@ async function attemptStep(
     const refused = say('ramp.back_refused', { merchant: merchant.id, where, why });
     return pause(ports, ramp, item, { detail: encoded(refused) }, refused);
   }
-  return taken(ports, ramp, item, made, merchant, look);
-}
-
-interface StepMade {
-  step: number;
-  at: number;
-  is_back: boolean;
-  legacy_p95_ms: number | null;
 }
 
 /**
- * Moves the merchant, with one audit line. The ramp was approved as a whole, so no step waits for a second person.
- * @param merchant that was decided on. @throws PuenteError conflict when it was changed since, as by a rollback or a stop.
+ * Moves the merchant and its place in the ramp, with one audit line: one transaction, so that no step is made of a ramp
+ * that was changed meanwhile. The ramp was approved as a whole, so no step waits for a second person. While the stop of a
+ * step back is in force the whole ramp waits for a person, once the others have stepped back: they may be harmed, too.
+ * @param merchant that was decided on. @throws PuenteError conflict when it or the ramp was changed since, as by a stop.
  */
 async function makeStep(
   ports: Ports,
@@ -194,13 +180,13 @@ async function makeStep(
   { do: does, to, tripped }: Move,
   evidence: RampEvidence,
   merchant: Merchant,
-): Promise<StepMade> {
+  look: Look,
+): Promise<Ramp> {
   const { steps, approved_by } = ramp.ramp;
   const is_back = does === 'back';
   // Its starter may make each of these moves; a step back is Puente's own.
   const person: Person = { name: is_back ? BY_ITSELF : ramp.who, role: 'operator' };
-  const here = stageOf(ports, merchant);
-  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp, here), person);
+  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp, stageOf(ports, merchant)), person);
   refuseUnlessAllowed(judged);
   const { sales, calls } = evidence;
   const legacy_p95_ms = calls?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
@@ -209,42 +195,13 @@ async function makeStep(
   const where = routeText(routeAt(steps, to, item.ramp));
   const why =
     tripped === null ? ramp.reason : encoded(say('ramp.back', { where, kind: tripped.kind, why: tripped.why }));
-  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told });
-  return { step: to, at: ports.clock.now(), is_back, legacy_p95_ms };
-}
-
-/** The ramp's last move of the merchant, when its last move was one: the process may have ended before the next commit. */
-async function lastStep(ports: Ports, ramp: Ramp, item: RampItem): Promise<StepMade | null> {
-  const [line] = await ports.store.audit.auditsOf({ subject: item.merchant_id, action: 'stage' }, 1);
-  const told = stepTold.safeParse(line?.detail.ramp).data;
-  if (line === undefined || told === undefined || told.id !== ramp.id) return null;
-  return { step: told.step - 1, at: line.at, is_back: told.is_back, legacy_p95_ms: told.legacy_p95_ms };
-}
-
-const stepTold = z.object({
-  id: z.string(),
-  step: z.int(),
-  is_back: z.boolean(),
-  legacy_p95_ms: z.number().nullable(),
-});
-
-/**
- * Stores a step that was made. While the stop of a step back is in force the whole ramp waits for a person, once the
- * others have stepped back: they may be harmed, too.
- */
-async function taken(
-  ports: Ports,
-  ramp: Ramp,
-  item: RampItem,
-  made: StepMade,
-  merchant: Merchant,
-  look: Look,
-): Promise<Ramp> {
-  const { step, at, is_back, legacy_p95_ms } = made;
-  const place = { ...item.ramp, step, since: at, legacy_p95_ms };
   const waits = is_back && stopOf(merchant) !== null;
+  const at = ports.clock.now();
+  const place = { ...item.ramp, step: to, since: at, legacy_p95_ms };
+  const after = changed(ramp, item, { detail: waits ? encoded(wentBack(ramp, item, to)) : '', at, ramp: place });
+  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told }, after);
   if (waits) look.stopped ??= merchant.id;
-  return put(ports, ramp, item, { detail: waits ? encoded(wentBack(ramp, item, step)) : '', at, ramp: place });
+  return { ...after, revision: ramp.revision + 1 };
 }
 
 /** The detail of a merchant that has stepped back, until somebody resumes the ramp. */

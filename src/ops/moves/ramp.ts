@@ -7,10 +7,10 @@ import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.t
 import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
-import { DAY_MS, defined, iso, listLimit, merchantId, said, time } from '../fields.ts';
+import { DAY_MS, defined, iso, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchant_name, merchantOf, merchantToChange, named } from '../seen.ts';
-import { selected, selection } from './bulk.ts';
+import { bulkQuery, selected, selection } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
@@ -23,8 +23,7 @@ const MOST_STEPS = 20;
 const MOST_SALES = 10_000;
 /** A fortnight holds any weekly rhythm of a shop. */
 const LONGEST_SOAK_MS = 14 * DAY_MS;
-const DEFAULT_LISTED = 50;
-const MOST_LISTED = 500;
+const MOST_READ = 500;
 
 /** What a ramp is about, for its preview too. */
 export const rampShape = z.strictObject({
@@ -39,6 +38,17 @@ export const rampShape = z.strictObject({
   soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
   min_sales: z.int().min(0).max(MOST_SALES).describe('paid sales on orders that each step needs'),
 });
+/**
+ * Steps as people write them: `5,25,100` or `5, 25, 100`. Beside spaces or semicolons a comma before one digit is that of a
+ * decimal, as in `2,5, 25`. @throws PuenteError bad_request for other texts.
+ */
+export function stepsIn(text: string): number[] {
+  const parts = /[;\s]/.test(text.trim()) ? text.trim().split(/\s*;\s*|\s*,\s+|\s+,\s*|\s+/) : text.trim().split(',');
+  if (!parts.every((part) => /^\d{1,3}(,\d|\.\d{1,2})?%?$/.test(part)))
+    throw new PuenteError('bad_request', say('input.steps', {}));
+  return parts.map((part) => Number(part.replace('%', '').replace(',', '.')));
+}
+
 const wantsWhom = encoded(say('input.merchants_or_where', {}));
 const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
   (merchants === undefined) !== (where === undefined);
@@ -87,16 +97,9 @@ export const rampPreview = z.object({
 });
 export type RampPreview = z.infer<typeof rampPreview>;
 
-export const rampQuery = z.strictObject({
+export const rampQuery = bulkQuery.extend({
   merchant: merchantId.exactOptional(),
   open: z.enum(['true', 'false']).default('false').describe('only those that have not ended'),
-  before: z
-    .string()
-    .min(1)
-    .max(60)
-    .exactOptional()
-    .describe('the next page: the id of the last one of the page before'),
-  limit: listLimit(DEFAULT_LISTED, MOST_LISTED).describe('at most so many'),
 });
 
 /** Where each merchant would go, and the judgement of its first step. @throws PuenteError as `startRamp`. */
@@ -267,9 +270,9 @@ async function openRamps({ store }: Ports): Promise<Ramp[]> {
   const all: Ramp[] = [];
   for (;;) {
     const before = all.at(-1)?.id;
-    const page = await store.moves.bulkMoves(defined({ states: OPEN, is_ramp: true, before }), MOST_LISTED);
+    const page = await store.moves.bulkMoves(defined({ states: OPEN, is_ramp: true, before }), MOST_READ);
     all.push(...page.filter(isRamp));
-    if (page.length < MOST_LISTED) return all;
+    if (page.length < MOST_READ) return all;
   }
 }
 

@@ -1,5 +1,6 @@
 /** The pages of ramps in a real browser: looked at first, started, watched and steered; wide and on a phone, in three languages. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { wordsOf } from '../../../src/locales/words.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ARGENTINA, BEN, BRAZIL, CHILE, MEXICO, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -8,35 +9,10 @@ import { type Opened, openConsole } from './browser.ts';
 
 const TOO_WIDE = 'document.documentElement.scrollWidth > window.innerWidth';
 const LOOKS = [
-  {
-    ...{ locale: 'en', colorScheme: 'light' as const, width: 1280, merchant: ARGENTINA },
-    ...{ look: 'Look first', start: 'Start', pause: 'Pause', resume: 'Resume', cancel: 'Cancel the ramp' },
-    ...{
-      running: 'The ramp runs.',
-      waits: 'What the next step waits for',
-      latency: 'latency',
-      few: '0 creates on orders',
-    },
-  },
-  {
-    ...{ locale: 'es', colorScheme: 'dark' as const, width: 390, merchant: BRAZIL },
-    ...{
-      look: 'Ver antes',
-      start: 'Iniciar',
-      pause: 'Poner en pausa',
-      resume: 'Reanudar',
-      cancel: 'Cancelar la rampa',
-    },
-    ...{ running: 'La rampa está en marcha.', waits: 'Lo que espera el próximo paso', latency: 'latencia' },
-    few: '0 creaciones en orders',
-  },
-  {
-    ...{ locale: 'pt', colorScheme: 'light' as const, width: 390, merchant: MEXICO },
-    ...{ look: 'Ver antes', start: 'Iniciar', pause: 'Pausar', resume: 'Retomar', cancel: 'Cancelar a rampa' },
-    ...{ running: 'A rampa está em andamento.', waits: 'O que o próximo passo espera', latency: 'latência' },
-    few: '0 criações em orders',
-  },
-];
+  { locale: 'en', colorScheme: 'light', width: 1280, merchant: ARGENTINA, few: '0 creates on orders' },
+  { locale: 'es', colorScheme: 'dark', width: 390, merchant: BRAZIL, few: '0 creaciones en orders' },
+  { locale: 'pt', colorScheme: 'light', width: 390, merchant: MEXICO, few: '0 criações em orders' },
+] as const;
 
 describe.skipIf(!hasChromium)('the pages of ramps', () => {
   const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
@@ -45,7 +21,8 @@ describe.skipIf(!hasChromium)('the pages of ramps', () => {
     for (const one of opened) await one.close();
   });
 
-  it.each(LOOKS)('in $locale, $width wide', async ({ locale, colorScheme, width, merchant, ...texts }) => {
+  it.each(LOOKS)('in $locale, $width wide', async ({ locale, colorScheme, width, merchant, few }) => {
+    const { t } = wordsOf(locale);
     await bench.till(`${POINT}/devices`, { merchant });
     await bench.move({ stage: 'shadow' }, BEN, merchant);
     const one = await openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 844 } });
@@ -58,25 +35,26 @@ describe.skipIf(!hasChromium)('the pages of ramps', () => {
     await go('/ramps');
     await isWell();
     await page.locator('#merchants').fill(`${merchant}0`);
-    await page.getByRole('button', { name: texts.look }).click();
+    await page.getByRole('button', { name: t('ramps.preview') }).click();
     await page.getByRole('alert').getByText(merchant, { exact: false }).first().waitFor();
     await page.locator('#merchants').fill(merchant);
     await page.locator('#ramp-steps').fill('10, 100');
-    await page.getByRole('button', { name: texts.look }).click();
+    await page.getByRole('button', { name: t('ramps.preview') }).click();
     await page.getByText(`${merchant}: shadow → canary 10 % → orders`, { exact: false }).waitFor();
     await isWell();
     await page.locator('#ramp-reason').fill('week 1');
-    await page.getByRole('button', { name: texts.start, exact: true }).click();
-    await page.getByRole('status').getByText(texts.running).waitFor();
+    await page.getByRole('button', { name: t('ramps.start'), exact: true }).click();
+    await page.getByRole('status').getByText(t('done.ramp_running')).waitFor();
     const ramp = page.locator('#ramp');
     // The table of merchants names the same reason once the first look is over.
-    const waits = ramp.getByRole('region', { name: texts.waits });
-    await waits.getByRole('row').filter({ hasText: texts.latency }).getByText(texts.few, { exact: false }).waitFor();
+    const waits = ramp.getByRole('region', { name: t('ramps.conditions') });
+    const latency = waits.getByRole('row').filter({ hasText: t('ramps.condition.latency') });
+    await latency.getByText(few, { exact: false }).waitFor();
     await isWell();
     for (const [button, state] of [
-      [texts.pause, 'paused'],
-      [texts.resume, 'running'],
-      [texts.cancel, 'aborted'],
+      [t('ramps.pause'), 'paused'],
+      [t('ramps.resume'), 'running'],
+      [t('ramps.cancel'), 'aborted'],
     ] as const) {
       const form = page.locator('form', { has: page.getByRole('button', { name: button, exact: true }) });
       await form.getByRole('textbox').fill('a test does it');
@@ -105,8 +83,22 @@ describe.skipIf(!hasChromium)('the pages of ramps', () => {
     await page.getByRole('heading', { name: `What the next step waits for: ${ARGENTINA}` }).waitFor();
     await page.locator(`#ramp a[href="/ramps/${id}?merchant=${CHILE}"]`).click();
     await page.getByRole('heading', { name: `What the next step waits for: ${CHILE}` }).waitFor();
-    await go('/ramps?steps=many&merchants=1');
-    await page.getByRole('alert').getByText('steps', { exact: false }).first().waitFor();
+    for (const [query, names] of [
+      ['steps=many&merchants=1', 'steps'],
+      [`steps=50&soak_hours=2&min_sales=+&merchants=${CHILE}`, 'min_sales'],
+    ] as const) {
+      await go(`/ramps?${query}`);
+      await page.getByRole('alert').getByText(names, { exact: false }).first().waitFor();
+    }
+    // A typed reason outlives a refresh; when the ramp is paused elsewhere the page offers what can be done now.
+    await go(`/ramps/${id}`);
+    await page.locator('#pause-reason').fill('a holiday');
+    await page.waitForResponse((response) => response.url().includes(`/ramps/${id}?`));
+    await page.locator('#ramp').waitFor();
+    expect(await page.locator('#pause-reason').inputValue()).toBe('a holiday');
+    expect((await bench.as(BEN, 'POST', `/api/ramps/${id}/pause`, { reason: 'by command' })).status).toBe(200);
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor();
+    expect(await page.locator('#pause-reason').count()).toBe(0);
   });
 
   it('meet no problem of their policy or their scripts', () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RampView } from '../../../src/ops/moves/ramp.ts';
 import { ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, URUGUAY } from '../../kit.ts';
 import { puente } from '../../run-cli.ts';
 import { command } from './command.ts';
@@ -191,6 +192,40 @@ describe('settings and safety', () => {
     const reset = await as(BEN, 'safety', 'reset', ARGENTINA, '--kind', 'qr', ...REASON);
     expect([reset.code, reset.err]).toEqual([1, expect.stringContaining('No safety stop of QR is in force')]);
   });
+});
+
+it('each sentence of ramps and of a rollback by alert is in a golden file', async () => {
+  const SHOP = '700109001';
+  now = NOON + 86_400_000 * 7;
+  await bench.move({ stage: 'shadow' }, EVA, SHOP);
+  await bench.notify(SHOP, { tags: ['wave-2'] });
+  const told: string[] = [];
+  const say = async (...argv: string[]): Promise<string> => {
+    const { code, out, err } = await as(BEN, ...argv);
+    told.push(`$ puente ${argv.join(' ')}`, `${out}${err}`.trimEnd(), `exit ${code}`, '');
+    return out;
+  };
+  const ramp = ['ramp', '--where', 'tag=wave-2', '--steps', '5, 25, 100', '--soak', '2h', '--min-sales', '50'];
+  await say(...ramp, '--dry-run');
+  const [id = ''] = /[0-9a-f-]{36}/.exec(await say(...ramp, ...REASON)) ?? [];
+  const isHeld = ({ merchants: [shop] }: RampView): boolean => shop?.why !== '';
+  await eventually(async () => (await bench.as(BEN, 'GET', `/api/ramps/${id}`)).body as RampView, isHeld); // the row's answer
+  for (const argv of [
+    ramp.with(6, '2 h'),
+    ramp.with(4, '5,,25'),
+    ['ramps', 'list', '--merchant', SHOP],
+    ['ramps', 'show', id],
+    ['ramps', 'show', id, SHOP],
+    ['ramps', 'approve', id, ...REASON],
+    ['ramps', 'pause', id, ...REASON],
+    ['ramps', 'resume', id, ...REASON],
+    ['ramps', 'cancel', id, ...REASON],
+    ['rollback-by-alert', 'TillsFail', '--merchants', SHOP, '700109999'],
+    ['rollback-by-alert', 'TillsFail'],
+  ])
+    await say(...argv);
+  const golden = join(import.meta.dirname, 'golden', 'ramps.txt');
+  await expect(`${told.join('\n').replaceAll(id, 'RAMP'.padEnd(id.length, '-'))}`).toMatchFileSnapshot(golden);
 });
 
 function iso(at: number): string {

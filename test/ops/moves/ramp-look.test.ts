@@ -3,17 +3,21 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { changeRamp } from '../../../src/ops/moves/ramp.ts';
+import { changeRamp, type Ramp, type RampItem } from '../../../src/ops/moves/ramp.ts';
+import { readEvidence } from '../../../src/ops/moves/ramp-evidence.ts';
 import { stepRamp } from '../../../src/ops/moves/ramp-steps.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
+import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import type { BulkMove } from '../../../src/proxy/records/routing.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { BEN } from '../../kit.ts';
 import { HOUSE } from '../../run-cli.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { auditOf, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { newBulk } from '../../store/contract/moves.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 const MERCHANTS = ['700100200', '700100300', '700100400'];
 const HOUR_MS = 3_600_000;
@@ -148,6 +152,123 @@ describe('of two merchants that trip together', () => {
       ['canary', 'shadow', 'canary'],
       'running',
     ]);
+  });
+});
+
+describe('a process that ends between a step back and the pause leaves both to the next one', () => {
+  const [first = ''] = MERCHANTS;
+  const ends = new Error('the process ended');
+
+  it.each(['the step back', 'the pause'])('%s was its last write, or was to be the next', async (what) => {
+    await trip(first, NOON + 1);
+    const dying = portsOf();
+    const { merchants } = dying.store;
+    const store: Store = withMethods(dying.store, {
+      saveMerchant: async (...asked) => {
+        const saved = await merchants.saveMerchant(...asked);
+        if (what === 'the step back') throw ends;
+        return saved;
+      },
+      saveBulkMove: async () => {
+        throw ends;
+      },
+    });
+    await expect(stepRamp({ ...dying, store }, ID)).rejects.toBe(ends);
+    const stepped = [
+      [-1, 0, 0],
+      ['shadow', 'canary', 'canary'],
+    ];
+    expect([await places(), await stages(), (await stored()).state]).toEqual([...stepped, 'running']);
+    await stepRamp(portsOf(), ID);
+    expect([await places(), await stages(), (await stored()).state]).toEqual([...stepped, 'paused']);
+    expect((await store.audit.auditsOf({}, 9)).slice(0, 3)).toMatchObject([
+      { action: 'ramp paused', subject: ID },
+      { action: 'stage', subject: first },
+      { action: 'safety stop', subject: first },
+    ]);
+  });
+
+  it('makes no step of a ramp that is paused while its merchant is judged', async () => {
+    await trip(first, NOON + 1);
+    const ports = portsOf();
+    const { merchants } = ports.store;
+    const store: Store = withMethods(ports.store, {
+      saveMerchant: async (...asked) => {
+        await changeRamp(portsOf(), ID, 'pause', 'by another process', BEN);
+        return merchants.saveMerchant(...asked);
+      },
+    });
+    await stepRamp({ ...ports, store }, ID);
+    expect([await stages(), (await stored()).state]).toEqual([['canary', 'canary', 'canary'], 'paused']);
+  });
+});
+
+describe('of the calls of a step', () => {
+  const [merchant_id = ''] = MERCHANTS;
+  /** Rows that were read. */
+  let rows: number;
+  const readCalls = async (ports: Ports) => {
+    const [item] = (await stored()).items;
+    if (item?.ramp === undefined) throw new Error('it is no ramp');
+    const place: RampItem = { ...item, ramp: { ...item.ramp, legacy_p95_ms: null } };
+    const merchant = await store.merchants.merchant(merchant_id);
+    if (merchant === null) throw new Error('there is no merchant');
+    return (await readEvidence(ports, (await stored()) as Ramp, place, merchant, 'calls')).calls;
+  };
+  const called = (change: Partial<RecordedExchange>, times = 1) =>
+    store.exchanges.recordExchanges(
+      Array.from({ length: times }, () =>
+        newExchange({ merchant_id, operation: 'point.create_intent', lane: 'orders', at: NOON + 1, ...change }),
+      ),
+    );
+  const counting = (now: number): Ports => {
+    const ports = portsOf();
+    const calls: Store['exchanges']['calls'] = async (...asked) => {
+      const found = await store.exchanges.calls(...asked);
+      rows += found.length;
+      return found;
+    };
+    const clock = { ...ports.clock, now: () => now };
+    return { ...ports, clock, store: { ...ports.store, exchanges: { ...store.exchanges, calls } } };
+  };
+  beforeEach(() => {
+    rows = 0;
+  });
+
+  it('each is read once, however often the step is looked at', async () => {
+    await called({}, 2_100);
+    await called({ outcome: 'fault', duration_ms: 70.5 }, 3);
+    const ports = counting(NOON + HOUR_MS);
+    const looked = { calls: 2_103, faults: 3, orders_creates: 2_100, orders_p95_ms: 13 };
+    expect(await Promise.all([readCalls(ports), readCalls(ports)])).toMatchObject([looked, looked]);
+    expect(rows).toBe(2_103);
+    await called({ duration_ms: 400 }, 200);
+    expect(await readCalls(ports)).toMatchObject({
+      ...looked,
+      calls: 2_303,
+      orders_creates: 2_300,
+      orders_p95_ms: 400,
+    });
+    expect(rows).toBe(2_303);
+  });
+
+  it('those of the last seconds wait: another process may still write earlier ones', async () => {
+    await called({});
+    expect([await readCalls(counting(NOON + 4_000)), await readCalls(counting(NOON + 6_000))]).toMatchObject([
+      { calls: 0 },
+      { calls: 1 },
+    ]);
+  });
+
+  it('legacy is measured once an hour, by the newest days that have enough', async () => {
+    const day = 24 * HOUR_MS;
+    await called({ lane: 'legacy', at: NOON - 9 * day, duration_ms: 900 }, 50);
+    await called({ lane: 'legacy', at: NOON - 2 * day, duration_ms: 300 }, 2);
+    await called({ lane: 'legacy', at: NOON - 3 * day, duration_ms: 200 }, 1);
+    const ports = counting(NOON + HOUR_MS);
+    const measured = { legacy_creates: 3, legacy_p95_ms: 300 };
+    for (let nth = 0; nth < 3; nth++) expect(await readCalls(ports)).toMatchObject(measured);
+    expect(rows).toBe(3);
   });
 });
 

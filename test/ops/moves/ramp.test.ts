@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quoted, say } from '../../../src/locales/message.ts';
 import type { IncidentView } from '../../../src/ops/incidents/incidents.ts';
-import { type RampView, targetOf } from '../../../src/ops/moves/ramp.ts';
+import { type RampView, stepsIn, targetOf } from '../../../src/ops/moves/ramp.ts';
 import {
   decideRamp,
   type RampCalls,
@@ -17,7 +17,6 @@ import type { RampStepView } from '../../../src/ops/moves/ramp-evidence.ts';
 import { routeText } from '../../../src/ops/moves/target.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
-import { command } from './command.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';
 import { NOW } from './situations.ts';
 
@@ -59,6 +58,11 @@ describe('the decision', () => {
     ['an open finding', { evidence: { open: [say('in_doubt', { count: 1 })] } }, { do: 'hold', why: 'One create' }],
     ['then sales', { evidence: { open: [] } }, { do: 'look', at: 'sales' }],
     ['a sale is missing', { evidence: { open: [], sales: 49 } }, { do: 'hold', why: '49 of 50 paid sales' }],
+    [
+      'a share that is no unit waits for no sale and no call on orders',
+      seen({ sales: null, calls: { ...calls, calls: 0, orders_creates: 0, orders_p95_ms: null } }),
+      { do: 'advance', to: 1 },
+    ],
     ['calls are read last', { evidence: { open: [], sales: 50 } }, { do: 'look', at: 'calls' }],
     ['half of the share of the safety stop', called({ faults: 4 }), { do: 'hold', why: '4 of 80 calls' }],
     ['one fault less', called({ faults: 3 }), { do: 'advance', to: 1 }],
@@ -218,6 +222,18 @@ async function moveTo(target: object, merchant: string): Promise<void> {
   const { id } = (body as { proposed: { id: string } }).proposed; // moves need a second person here
   expect((await bench.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'agreed' })).status).toBe(200);
 }
+
+it.each([
+  ['5,25,50,100', [5, 25, 50, 100]],
+  ['5, 25, 50', [5, 25, 50]],
+  ['2,5, 25', [2.5, 25]],
+  ['2.5;25%', [2.5, 25]],
+  ['1 50 ', [1, 50]],
+])('steps are read as people write them: %s', (text, steps) => expect(stepsIn(text)).toEqual(steps));
+
+it.each(['', 'many', '5,,25', '-5', '5,25,', '5, 25,50'])('steps that are none are refused: %j', (text) =>
+  expect(() => stepsIn(text)).toThrow('steps ascend'),
+);
 
 describe('a ramp is refused', () => {
   beforeAll(async () => void (await sell(1)));
@@ -385,24 +401,25 @@ it(
   },
 );
 
-it('is steered by commands, for a selection, too', async () => {
+it('passes a share that is no unit of a small shop by its time alone', SLOW, async () => {
   await toShadow(CHILE);
-  const env = { PUENTE_OPS_TOKEN: BEN.token, PUENTE_OPS_URL: bench.app.ops_url };
-  const ramp = ['ramp', '--where', 'stage=shadow', '--steps', '25,100', '--soak', '2h', '--min-sales', '50'];
-  const look = await command([...ramp, '--dry-run'], env);
-  expect(look.out).toContain(`merchant ${CHILE} would go from shadow to canary 25 %, then orders`);
-  const { out } = await command([...ramp, '--reason', 'wave 2', '--json'], env);
-  const { id } = JSON.parse(out) as { id: string };
-  expect((await command(['ramps', 'show', id], env)).out).toMatch(/: proposed, steps 25, 100, each 120 minutes and 50/);
-  const step = (await command(['ramps', 'show', id, CHILE], env)).out;
-  expect(step).toContain(`merchant ${CHILE}: shadow, step 0 of 2`);
-  expect(step).toMatch(/findings +│ (yes|no)/);
-  expect((await command(['ramps', 'cancel', id, '--reason', 'not now'], env)).out).toContain(': aborted');
-  expect((await command(['ramps', 'list'], env)).out).toMatch(/aborted.*25 100/);
-  expect((await command([...ramp.slice(0, -4), '--soak', '2 h', '--min-sales', '50'], env)).err).toContain('30m, 2h');
+  const { id } = (await ask({ merchants: [CHILE], steps: [0.01, 100] })).body as RampView; // the row's answer
+  await change(id, 'approve', EVA);
+  await until(id, (ramp) => stepOf(ramp) === 1);
+  expect(await conditionsOf(id, CHILE)).toMatchObject({
+    time: { is_met: false },
+    sales: { is_met: true, what: expect.stringContaining('None of its units that were seen is on orders') },
+    latency: { is_met: true },
+  });
+  moved_ms += HOUR_MS;
+  await until(id, (ramp) => stepOf(ramp) === 2);
+  moved_ms += HOUR_MS;
+  await until(id, (ramp) => why(ramp).includes('0 of 3 paid sales'));
+  await change(id, 'cancel');
 });
 
 it('is an incident while it waits for approval, and ends when nobody approves it in time', SLOW, async () => {
+  await bench.move({ stage: 'shadow' }, BEN, CHILE);
   const { id } = (await ask({ merchants: [CHILE] })).body as RampView; // the row's answer
   const waiting = { kind: 'move_waiting', merchant: CHILE, sample: id, state: 'open' };
   const [open] = await eventually(

@@ -171,6 +171,24 @@ function itKeepsBulkMoves(harness: Harness): void {
     expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
   });
 
+  it('writes a merchant and the bulk move that moved it, or neither', async () => {
+    const bulk = await store.moves.saveBulkMove(newBulk('one'), 0, null);
+    const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const settings = merchantSettings.parse({ stage: 'shadow' });
+    const move = (revision: number, of: BulkMove) =>
+      store.merchants.saveMerchant({ ...made, settings }, revision, auditOf('moved'), { ...of, detail: 'moved one' });
+    for (const [revision, of] of [
+      [1, { ...bulk, revision: 7 }],
+      [7, bulk],
+    ] as const)
+      await expect(move(revision, of)).rejects.toMatchObject({ code: 'conflict' });
+    expect([await store.merchants.merchant(MERCHANT), await store.moves.bulkMove('one')]).toEqual([made, bulk]);
+    await move(1, bulk);
+    expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, revision: 2 });
+    expect(await store.moves.bulkMove('one')).toMatchObject({ detail: 'moved one', revision: 2 });
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['moved', 'made']);
+  });
+
   it('lists bulk moves of some states, newest first', async () => {
     for (const [id, state] of [
       ['one', 'running'],
