@@ -6,7 +6,7 @@ import { changeRamp, startRamp, viewRamps } from '../../src/ops/moves/ramp.ts';
 import { stepRamp } from '../../src/ops/moves/ramp-steps.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import { resetStop } from '../../src/ops/safety.ts';
-import { createKeyedMutex } from '../../src/proxy/concurrency.ts';
+import { createCache, createKeyedMutex } from '../../src/proxy/concurrency.ts';
 import { addToken } from '../../src/sandbox/cast.ts';
 import { actAsBuyer as buy, operate } from '../../src/sandbox/control.ts';
 import { hashOf } from '../../src/sandbox/world.ts';
@@ -121,20 +121,25 @@ function ramp(world: SimulatedWorld, step: Extract<Step, { do: 'ramp' }>): void 
   const id = merchantAt(step.merchant);
   attempt(world, 'a ramp', async (ports) => {
     const [open] = await viewRamps(ports, { merchant: id, open: 'true', limit: 1 });
-    if (open === undefined) await startRamp(ports, { merchants: [id], ...RAMP, reason: REASON }, SOLE_OWNER);
+    const whom = step.of_all === true ? [...merchants] : [id];
+    if (open === undefined) await startRamp(ports, { merchants: whom, ...RAMP, reason: REASON }, SOLE_OWNER);
     else if (step.pauses) await changeRamp(ports, open.id, 'pause', REASON, SOLE_OWNER);
     else if (open.state === 'paused') {
-      const { revision = 0, trips = {} } = (await ports.store.merchants.merchant(id)) ?? {};
-      if (trips.intents !== undefined)
-        await resetStop(ports, id, { kind: 'intents', reason: REASON, revision }, SOLE_OWNER.name);
+      for (const { merchant_id } of open.merchants) await reset(ports, merchant_id);
       await changeRamp(ports, open.id, 'resume', REASON, SOLE_OWNER);
     }
   });
 }
 
-/** Twice at once, as two processes on one store do: they share no mutex. */
+async function reset(ports: Ports, id: string): Promise<void> {
+  const { revision = 0, trips = {} } = (await ports.store.merchants.merchant(id)) ?? {};
+  const ask = { kind: 'intents', reason: REASON, revision } as const;
+  if (trips.intents !== undefined) await resetStop(ports, id, ask, SOLE_OWNER.name);
+}
+
+/** Twice at once, as two processes on one store do: they share no mutex, and each counts for itself. */
 async function lookAtRamps(ports: Ports): Promise<void> {
-  const other: Ports = { ...ports, memory: { ...ports.memory, mutex: createKeyedMutex() } };
+  const other: Ports = { ...ports, memory: { ...ports.memory, mutex: createKeyedMutex(), cache: createCache() } };
   for (const { id, state } of await viewRamps(ports, { open: 'true', limit: 100 }))
     if (state === 'running') await Promise.all([stepRamp(ports, id), stepRamp(other, id)]);
 }

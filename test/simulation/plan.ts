@@ -97,13 +97,14 @@ const ROUNDS = 5;
 /** Merchants begin on a canary, sell more, and meet ramps, their looks, and safety stops at any moment. */
 function withRamps(plan: Plan, random: Random): Plan {
   const merchant = (): number => random.between(0, 1);
+  const of_all = random.chance(0.5);
   let sale = plan.steps.length; // above every sale of the plan
   const more = (): Step[] => {
     const after_ms = random.chance(0.5) ? random.between(0, 2_000) : random.between(2_000, 2 * MINUTE_MS);
     const what = random.between(1, 40);
     const till = random.between(0, tills.length - 1);
     if (what <= 16) return [{ after_ms, do: 'look' }];
-    if (what <= 22) return [{ after_ms, do: 'ramp', merchant: merchant(), pauses: random.chance(0.15) }];
+    if (what <= 22) return [{ after_ms, do: 'ramp', merchant: merchant(), pauses: random.chance(0.15), of_all }];
     if (what === 23) return [{ after_ms, do: 'trip', merchant: merchant() }];
     return [
       { after_ms, ...newSale(random, { till, sale: ++sale }) },
@@ -113,7 +114,7 @@ function withRamps(plan: Plan, random: Random): Plan {
   // With much trouble no ramp goes far: a clock that leaps and a stop make a step's time and evidence begin anew.
   const isTrouble = (step: Step): boolean => ['clock', 'fault', 'outage', 'token', 'move'].includes(step.do);
   const kept = random.chance(0.6) ? plan.steps.filter((step) => !isTrouble(step)) : plan.steps;
-  const start = [0, 1].map((one): Step => ({ after_ms: 0, do: 'ramp', merchant: one, pauses: false }));
+  const start = [0, 1].map((one): Step => ({ after_ms: 0, do: 'ramp', merchant: one, pauses: false, of_all }));
   return {
     ...plan,
     product: { ...plan.product, stop: 'armed' },

@@ -66,8 +66,8 @@ export type Step = { after_ms: number } & (
   | { do: 'buyer'; sale: number; act: 'pay' | 'lock' | 'unlock' }
   | { do: 'wait' }
   | { do: 'move'; merchant: number; stage: 'legacy' | 'canary' | 'orders' }
-  /** Starts a ramp of the merchant; resumes it, after a reset of its safety stop, when it is paused; or pauses it. */
-  | { do: 'ramp'; merchant: number; pauses: boolean }
+  /** Starts a ramp, of the merchant alone or of all; resumes it, after a reset of its safety stops, or pauses it. */
+  | { do: 'ramp'; merchant: number; pauses: boolean; of_all?: boolean }
   /** The loop of ramps runs, as it does every few seconds. */
   | { do: 'look' }
   /** A safety stop trips. */

@@ -1,7 +1,18 @@
-/** Seeded bugs of states, events, notices, cancels and units. */
+/** Seeded bugs of states, events, notices, cancels, units and ramps. */
 import type { Bug } from './bug.ts';
 
 export const stateBugs: Bug[] = [
+  {
+    name: 'ramp forgets a stop that was reset',
+    test: null,
+    edits: [
+      {
+        file: 'ops/moves/ramp-steps.ts',
+        from: '(stop ?? (await stopSince(ports, merchant.id, since)))',
+        to: 'stop',
+      },
+    ],
+  },
   {
     name: 'webhook payload trusted as state',
     test: null,

@@ -1,23 +1,28 @@
 /** Ramps, by their audit lines alone: no step is left out, none is made against a stop or a pause, and the rows agree. */
 import { z } from 'zod';
-import type { AuditRow } from '../history.ts';
 import type { Rule } from './evidence.ts';
 
 /** Of the ramps that the simulation starts (`acts.ts`). */
 export const RAMP = { steps: [60, 80, 100], soak_ms: 20_000, min_sales: 1 };
 
 const step = z.object({
-  ramp: z.object({ id: z.string(), step: z.int(), is_back: z.boolean(), sales: z.int().optional() }),
+  ramp: z.object({ id: z.string(), step: z.int(), is_back: z.boolean(), sales: z.int().nullable().optional() }),
   after: z.object({ stage: z.string(), share: z.number() }),
 });
+const begun = z.object({ ramp: z.string(), merchants: z.array(z.string()) });
 const moved = z.object({ after: z.object({ stage: z.string() }) });
 
 interface Watched {
-  id: string;
+  runs: boolean;
+  merchants: Map<string, Place>;
+  /** Merchants that have stepped back while their stop is in force: the ramp goes up no more until it is resumed. */
+  stopped: Set<string>;
+}
+
+interface Place {
   step: number;
   /** Of the audit line that its evidence counts from. */
   since: number;
-  runs: boolean;
   /** A stop since its step began, which a step back must follow. */
   is_tripped: boolean;
 }
@@ -26,52 +31,65 @@ interface Watched {
 export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
   const wrong: string[] = [];
   const ramps = new Map<string, Watched>();
-  const stopped = new Map<string, Set<unknown>>();
+  const trips = new Map<string, Set<unknown>>();
   const stages = new Map<string, string>();
   for (const line of audits) {
     const { action, subject, at } = line;
-    const kinds = stopped.get(subject) ?? new Set();
+    const kinds = trips.get(subject) ?? new Set();
     const { kind } = line.detail as { kind?: unknown }; // of stops and resets
-    if (action === 'safety stop') stopped.set(subject, kinds.add(kind));
-    if (action === 'safety reset') kinds.delete(kind);
-    const watched = ramps.get(subject);
-    if (action === 'ramp started')
-      ramps.set(subject, { id: idOf(line), step: 0, since: at, runs: true, is_tripped: false });
-    if (watched !== undefined && action === 'safety stop' && watched.step > 0 && at > watched.since)
-      watched.is_tripped = true;
+    if (action === 'safety stop') {
+      trips.set(subject, kinds.add(kind));
+      for (const { merchants: its } of ramps.values()) {
+        const place = its.get(subject);
+        if (place !== undefined && place.step > 0 && at > place.since) place.is_tripped = true;
+      }
+    }
+    if (action === 'safety reset') {
+      kinds.delete(kind);
+      if (kinds.size === 0) for (const { stopped } of ramps.values()) stopped.delete(subject);
+    }
+    const of_ramp = begun.safeParse(line.detail).data;
+    const watched = ramps.get(of_ramp?.ramp ?? '');
+    if (action === 'ramp started' && of_ramp !== undefined) {
+      const places = of_ramp.merchants.map((id) => [id, { step: 0, since: at, is_tripped: false }] as const);
+      ramps.set(of_ramp.ramp, { runs: true, merchants: new Map(places), stopped: new Set() });
+    }
     if (watched !== undefined && /^ramp (paused|canceled|done)$/.test(action)) watched.runs = false;
-    if (watched !== undefined && action === 'ramp resumed') Object.assign(watched, { runs: true, since: at });
+    if (watched !== undefined && action === 'ramp resumed') {
+      Object.assign(watched, { runs: true, stopped: new Set() });
+      for (const place of watched.merchants.values()) if (!place.is_tripped) place.since = at;
+    }
     if (action !== 'stage') continue;
     const after = moved.safeParse(line.detail).data?.after.stage;
     if (after !== undefined) stages.set(subject, after);
     const made = step.safeParse(line.detail).data;
     if (made === undefined) continue;
     const name = `step ${made.ramp.step} of ${subject} (line ${line.sequence})`;
-    if (watched === undefined || watched.id !== made.ramp.id || !watched.runs) {
+    const ramp = ramps.get(made.ramp.id);
+    const place = ramp?.merchants.get(subject);
+    if (ramp === undefined || place === undefined || !ramp.runs) {
       wrong.push(`${name} was made while its ramp did not run`);
       continue;
     }
     const { is_back, sales = 0 } = made.ramp;
-    const to = watched.step + (is_back ? -1 : 1);
-    if (made.ramp.step !== to) wrong.push(`${name} follows step ${watched.step}`);
+    const to = place.step + (is_back ? -1 : 1);
+    if (made.ramp.step !== to) wrong.push(`${name} follows step ${place.step}`);
     if (to > 0 && !isAt(made.after, RAMP.steps[to - 1])) wrong.push(`${name} leads to ${JSON.stringify(made.after)}`);
-    if (is_back !== (kinds.size > 0 || watched.is_tripped))
-      wrong.push(`${name} ignores a safety stop, or there is none`);
-    if (!is_back && watched.step > 0) {
-      if (sales < RAMP.min_sales) wrong.push(`${name} was made after ${sales} sales`);
-      if (clocks.length === 0 && at < watched.since + RAMP.soak_ms) wrong.push(`${name} was made too early`);
+    if (is_back !== (kinds.size > 0 || place.is_tripped)) wrong.push(`${name} ignores a safety stop, or there is none`);
+    if (is_back && kinds.size > 0) ramp.stopped.add(subject);
+    if (!is_back && ramp.stopped.size > 0)
+      wrong.push(`${name} goes on beside ${[...ramp.stopped].join()}, which is stopped`);
+    if (!is_back && place.step > 0) {
+      if ((sales ?? 0) < RAMP.min_sales) wrong.push(`${name} was made after ${sales} sales`);
+      if (clocks.length === 0 && at < place.since + RAMP.soak_ms) wrong.push(`${name} was made too early`);
     }
-    Object.assign(watched, { step: to, since: at, is_tripped: false });
+    Object.assign(place, { step: to, since: at, is_tripped: false });
   }
   for (const { id, stage } of merchants)
     if (stages.has(id) && stages.get(id) !== stage)
       wrong.push(`${id} is on ${stage}, and its last line says otherwise`);
   return wrong;
 };
-
-function idOf({ detail }: AuditRow): string {
-  return String((detail as { ramp?: unknown }).ramp); // of a ramp's own lines
-}
 
 function isAt({ stage, share }: { stage: string; share: number }, wanted: number | undefined): boolean {
   return wanted === 100 ? stage === 'orders' : stage === 'canary' && share === wanted;
