@@ -92,7 +92,7 @@ export function keepsSale(table: WrittenTable, before: readonly FieldRow[], row:
 export function keepsTarget(
   table: WrittenTable,
   rows: readonly FieldRow[],
-  row: { remove: string; number: string },
+  row: Own<{ remove: string }>,
   laid: LaidFile,
 ): void {
   const guarded = rows.find((one) => one.to === row.remove && isKept(one, table.role));

@@ -222,14 +222,6 @@ describe('the proofs', () => {
 
   it.each(Object.entries({ proofs, evidence, families, grammar }))('name file, row and repair: %s', toldOf);
 
-  it('are all told at once', () => {
-    const message = broken('point/create.request.yaml', /to: body\.config\.point\./g, 'to: body.config.spot.');
-    expect(message).toMatch(/^The mapping tables do not hold \(\d+ proofs fail\):\n/);
-    expect(message.split('\n').length).toBeGreaterThan(3);
-  });
-});
-
-describe('the grammar', () => {
   it('names a directory that is not there', () => {
     expect(messageOf(join(tmpdir(), 'puente-no-such-directory'))).toContain("the tables can't be read");
   });

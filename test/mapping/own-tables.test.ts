@@ -186,7 +186,7 @@ describe('a row of one’s own', () => {
     expect(() => created(own, 'MLA', sent)).toThrow('additional_property');
   });
 
-  it('that drops the field of a shipped drop, or does what a shipped row does, counts for its limitation too', () => {
+  it('that drops the field of a shipped drop, or does what a shipped row does with an advice of its own, counts for its limitation too', () => {
     const drop = (site: string): string =>
       `rows:\n  - { drop: body.description, policy: note, sites: [${site}], advice: Leave the description out., ${WHY} }\n`;
     const countedOf = (tables: LoadedTables, id: string): unknown =>
@@ -431,11 +431,6 @@ describe('what no row may change', () => {
     expect(told([...narrowed, elsewhere])).toContain(refusal);
     expect(told([...inner, { const: 'Shop', to: 'unit_price.text', why }])).toContain(refusal);
   });
-
-  it('but its reason and advice may', () => {
-    const row = 'copy: body.amount, to: "body.transactions.payments[0].amount", with: amount_text, weight: money';
-    expect(refusalOf({ [CREATE]: `rows:\n  - { ${row}, ${WHY} }\n` })).toBe('the tables hold');
-  });
 });
 
 describe('the revision', () => {
@@ -528,10 +523,5 @@ describe('a mistake', () => {
       [`merchants/shop/${CREATE}`, DESCRIPTION],
     ] as const;
     await expect(printedOf([...mistakes, ...others])).toMatchFileSnapshot(golden('mistakes'));
-  });
-
-  it('in a shipped table is placed too', () => {
-    const { failures } = proveTables(tablesDirectory, null);
-    expect(failures).toEqual([]);
   });
 });
