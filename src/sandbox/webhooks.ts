@@ -263,11 +263,6 @@ function signature(id: string, secret: string, ts: number): { 'x-request-id': st
 
 // Delivery: 200 or 201 within 22 s, else again every 15 minutes, then at growing intervals.
 
-export interface Postman {
-  deliver(letter: Letter, attempt: number): void;
-  close(): Promise<void>;
-}
-
 /** Every 15 minutes; after the third attempt the interval grows (`docs/field-notes.md` Spec IPN), here by doubling. */
 const RETRY_MS = 15 * 60 * 1000;
 const EVEN_RETRIES = 3;
@@ -275,7 +270,7 @@ const EVEN_RETRIES = 3;
 const MAX_RETRY_MS = 24 * 60 * 60 * 1000;
 
 /** @param certificate PEM of a receiver to trust, beside those that a public authority has signed. */
-export function createPostman(world: World, certificate: string | undefined): Postman {
+export function createPostman(world: World, certificate: string | undefined) {
   const agent = new Agent(certificate === undefined ? {} : { connect: trusting(certificate) });
   let stop = new AbortController();
   world.onReset(() => {
@@ -316,7 +311,7 @@ export function createPostman(world: World, certificate: string | undefined): Po
     }
   }
 
-  return { deliver, close: () => agent.destroy() };
+  return { deliver, close: (): Promise<void> => agent.destroy() };
 }
 
 function retryDelay(attempt: number): number {

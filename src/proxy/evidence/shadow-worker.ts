@@ -52,13 +52,7 @@ interface Shadowed {
   shed: boolean;
 }
 
-export interface Shadow {
-  /** Never throws: an error is logged, and the exchange stays as it was. */
-  of(task: ShadowTask): Promise<Shadowed>;
-  room(): Promise<void>;
-}
-
-export function createShadow(parts: ShadowParts): Shadow {
+export function createShadow(parts: ShadowParts) {
   const { tables, settings, log } = parts;
   const tools: ShadowTools = { tables, redact: redactValue, clock: performance };
   const reading: DoubleReadTools = {
@@ -91,7 +85,8 @@ export function createShadow(parts: ShadowParts): Shadow {
     return reads.running() < AT_ONCE ? reads.run(work) : plain(task, true);
   };
   return {
-    async of(task) {
+    /** Never throws: an error is logged, and the exchange stays as it was. */
+    async of(task: ShadowTask): Promise<Shadowed> {
       try {
         return await shadowed(task);
       } catch (error) {
@@ -99,7 +94,7 @@ export function createShadow(parts: ShadowParts): Shadow {
         return plain(task);
       }
     },
-    room: () => creates.below(AT_ONCE),
+    room: (): Promise<void> => creates.below(AT_ONCE),
   };
 }
 

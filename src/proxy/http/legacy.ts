@@ -61,20 +61,14 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
 
 // Routing: the method and paths of an operation, and the values of its path.
 
-interface NarrowRouters {
-  add(operation: Operation, handler: RequestHandler): void;
-  /** Passes calls of no operation to the next handler. */
-  handle: RequestHandler;
-}
-
 /** One router per method and first path segment: trying seventy patterns one by one costs every call 10 µs. */
-function narrowRouters(): NarrowRouters {
+function narrowRouters() {
   const make = (): Router => Router({ caseSensitive: true, strict: true });
   const narrow = new Map<string, Router>();
   /** For HEAD, which Express answers as GET. */
   const all = make();
   return {
-    add(operation, handler) {
+    add(operation: Operation, handler: RequestHandler): void {
       const start = startOf(operation.method, operation.path);
       const router = narrow.get(start) ?? make();
       narrow.set(start, router);
@@ -84,7 +78,8 @@ function narrowRouters(): NarrowRouters {
       };
       for (const one of [router, all]) one[methodOf(operation)](pathsOf(operation), found);
     },
-    handle(request, response, next) {
+    /** Passes calls of no operation to the next handler. */
+    handle(...[request, response, next]: Handled) {
       const { method, url } = request;
       const plain = plainTarget(url);
       const router = method === 'HEAD' ? all : narrow.get(startOf(method, plain));
