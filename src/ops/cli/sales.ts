@@ -44,7 +44,7 @@ function none({ totals }: FleetView): string {
 
 function fleetText({ merchants, found, page, pages, totals, at }: FleetView): string {
   const { legacy, shadow, canary, orders } = totals.stages;
-  const sums = `${totals.merchants} merchants: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} need attention`;
+  const sums = `${totals.merchants} merchant${totals.merchants === 1 ? '' : 's'}: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} in need of attention`;
   return [sums, table(fleetColumns, merchants), `${found} found, page ${page} of ${pages}, at ${at}`].join('\n');
 }
 
@@ -148,13 +148,13 @@ function storyText(trace: Trace, with_rules: boolean): string {
   );
   const rules = trace.rules.map(({ row, says, why }) => `  ${row}: ${says}\n    ${why}`).join('\n');
   const changed = trace.tables_changed ? ' (the tables have changed since)' : '';
-  const counted = `${trace.rules.length} table rows fired${changed}`;
+  const fired = `${trace.rules.length} table rows fired${changed}`;
   return [
     trace.sale === null ? `Found as ${trace.found_as}` : headOf(trace.sale, trace.found_as),
     ...(trace.trouble === null ? [] : [oneLine(trace.trouble.what)]),
     trace.promise,
     steps,
-    with_rules ? `${counted}:\n${rules}` : `${counted}; --rules shows them.`,
+    !with_rules ? `${fired}; --rules shows them.` : rules === '' ? `${fired}.` : `${fired}:\n${rules}`,
   ].join('\n');
 }
 

@@ -73,7 +73,10 @@ export function startAlerting(
   const sender = createSender({ policy, userAgent: user_agent, timeout_ms: TIMEOUT_MS });
   const post: Post = async (receiver, message) => {
     const { status, detail } = await sender.send(alertRequest(message, receiver, language, clock.now()));
-    return { is_delivered: status !== null && status >= 200 && status < 300, detail, status };
+    if (status === null) return { is_delivered: false, detail, status };
+    // What acknowledges a notice is less than what acknowledges an alert.
+    const is_delivered = status >= 200 && status < 300;
+    return { is_delivered, detail: say(is_delivered ? 'attempt.answered' : 'attempt.no_2xx', { status }), status };
   };
   const receiversOf = (kind: IncidentKind): string[] =>
     [...named].filter(([, { kinds }]) => kinds.includes(kind)).map(([name]) => name);
