@@ -49,6 +49,23 @@ describe('the facts of a field', () => {
   });
 });
 
+it('a refund has no table of headers, and none of its headers is lost', () => {
+  const refund = operationOf(tables, 'payments.create_refund');
+  const source = { path: { payment_id: '1' }, query: {}, headers: { 'x-platform-id': 'x' }, body: { amount: 1 } };
+  const context = {
+    site: 'MLA',
+    exponent: 2,
+    order_id: 'ORD01J49MMW3SSBK5PSV3DFR32959',
+    transaction_id: 'PAY01J49MMW3SSBK5PSV3DFR32959',
+    refund_minor: 100,
+  };
+  const { value, losses } = tables.request(refund, source, context);
+  expect([value, losses]).toEqual([
+    { path: { order_id: context.order_id }, body: { transactions: [{ id: context.transaction_id, amount: '1.00' }] } },
+    [],
+  ]);
+});
+
 describe('the facts of a row', () => {
   it('are there for every row of every field table, with the whole path', () => {
     const fieldRows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
