@@ -23,14 +23,14 @@ export function assembleAll({ shipped, common, merchants }: Sets): LoadedTables 
     ...assemble(common.documents, compiled),
     ...facts,
     with_own: [...merchants.keys()],
-    ownOf: (id) => sets.get(String(id)) ?? null,
+    of: (id) => sets.get(String(id)) ?? all,
   };
   for (const [merchant, { documents, laid }] of merchants)
     sets.set(merchant, {
       ...assemble(documents, compiled),
       ...facts,
       laid: [...common.laid, ...laid],
-      ownOf: (id) => (id === merchant ? null : (sets.get(String(id)) ?? all)),
+      of: all.of,
     });
   return all;
 }
@@ -59,13 +59,13 @@ export function assemble(documents: Documents, known: Compiled = new Map()): Loa
   const collection = withRole('collection');
   const answer = remembering(translate);
   const operations = documents.operations.map((operation) => operation as Operation); // `check` has proved the upstream's name
-  return {
+  const assembled: LoadedTables = {
     documents,
     revision: documents.revision,
     shipped_revision: documents.revision,
     laid: [],
     with_own: [],
-    ownOf: () => null,
+    of: () => assembled,
     operations,
     isCarried: (method, path) =>
       documents.carried.some((one) => one.method === method && matchPath(one.path, path) !== null),
@@ -84,6 +84,7 @@ export function assemble(documents: Documents, known: Compiled = new Map()): Loa
     site: siteFinder(documents.sites),
     error: errorFinder(documents.errors, renamer(documents.operations, compiled)),
   };
+  return assembled;
 }
 
 function needed(compiled: ReadonlyMap<string, CompiledTable>, name: string | null): CompiledTable {

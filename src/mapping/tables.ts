@@ -127,8 +127,8 @@ export interface Tables {
   revision: string;
   /** Merchants with tables of their own. */
   with_own: readonly string[];
-  /** The tables of a merchant that has its own; null: these are its tables (`tablesOf`). */
-  ownOf(merchant_id: string | null): Tables | null;
+  /** The tables of a merchant: its own, or those for all. @param merchant_id null for a call of no known merchant. */
+  of(merchant_id: string | null): Tables;
   operations: readonly Operation[];
   /** A documented write without a sale goes to legacy on every stage. @param path without query; ids may be `:id`. */
   isCarried(method: string, path: string): boolean;
@@ -188,13 +188,6 @@ export interface RowDescription extends RowWords {
   parts: RowParts;
 }
 
-/** The tables of a merchant: its own, or these. @param merchant_id null for a call of no known merchant. */
-export function tablesOf(tables: LoadedTables, merchant_id: string | null): LoadedTables;
-export function tablesOf(tables: Tables, merchant_id: string | null): Tables;
-export function tablesOf(tables: Tables, merchant_id: string | null): Tables {
-  return tables.ownOf(merchant_id) ?? tables;
-}
-
 /** One row of one's own, and what it does to the shipped rows. */
 export interface Laid {
   /** `table#own.1`, or `table#merchant.1` in a folder of one merchant. */
@@ -213,5 +206,5 @@ export interface LoadedTables extends Tables {
   shipped_revision: string;
   /** Rows of one's own in this set; in that of a merchant also those for all. */
   laid: readonly Laid[];
-  ownOf(merchant_id: string | null): LoadedTables | null;
+  of(merchant_id: string | null): LoadedTables;
 }

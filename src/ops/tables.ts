@@ -1,7 +1,7 @@
 /** The tables in force: which revision, whose rows, and an audit line when a start finds others than the last one. */
 import { z } from 'zod';
 import { encoded, say } from '../locales/message.ts';
-import { type LoadedTables, tablesOf } from '../mapping/tables.ts';
+import type { LoadedTables } from '../mapping/tables.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
 import { noteOnce } from './audit.ts';
@@ -33,7 +33,7 @@ export function viewTables(tables: LoadedTables, folder: string | null): TablesV
     ...setOf(tables),
     shipped_revision: tables.shipped_revision,
     folder,
-    merchants: tables.with_own.map((merchant_id) => ({ merchant_id, ...setOf(tablesOf(tables, merchant_id)) })),
+    merchants: tables.with_own.map((merchant_id) => ({ merchant_id, ...setOf(tables.of(merchant_id)) })),
   };
 }
 
@@ -59,7 +59,7 @@ function fineTables(tables: LoadedTables): Finding {
   const { revision, shipped_revision, laid, with_own } = tables;
   const rows = `${laid.length} ${laid.length === 1 ? 'row' : 'rows'} of your own`;
   const own = revision === shipped_revision ? 'the tables of this build' : `with ${rows}`;
-  const others = with_own.map((merchant_id) => `${merchant_id}: ${tablesOf(tables, merchant_id).revision}`);
+  const others = with_own.map((merchant_id) => `${merchant_id}: ${tables.of(merchant_id).revision}`);
   const merchants =
     others.length === 0
       ? ''
@@ -98,7 +98,8 @@ export async function noteTables(ports: Ports): Promise<void> {
       const [line] = await store.audit.auditsOf({ action: ACTION, subject }, 1);
       const first = async () => (subject === ALL ? revisionBefore(ports, subjects) : null);
       const before = line === undefined ? await first() : revisionIn(line);
-      const after = subject === ALL ? tables.revision : (tables.ownOf(subject)?.revision ?? null);
+      const after =
+        subject === ALL ? tables.revision : tables.with_own.includes(subject) ? tables.of(subject).revision : null;
       const detail = { before: { tables: before }, after: { tables: after } };
       const why = { reason: encoded(say('audit_tables', {})), detail };
       return before === after ? null : { at: clock.now(), who: BY_ITSELF, action: ACTION, ...why };

@@ -83,11 +83,11 @@ function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
     note(draft.fired, translated.fired);
     return translated;
   };
-  return {
+  const noting: Tables = {
     ...tables,
-    ownOf: (merchant_id) => {
-      const own = tables.ownOf(merchant_id);
-      return own === null ? null : notingTables(own, draft);
+    of: (merchant_id) => {
+      const own = tables.of(merchant_id);
+      return own === tables ? noting : notingTables(own, draft);
     },
     request: (operation, source, context) => {
       try {
@@ -113,6 +113,7 @@ function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
       return row;
     },
   };
+  return noting;
 }
 
 /** The same client; it gives payments priority and notes each call, with messages only if the merchant is captured. */

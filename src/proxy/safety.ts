@@ -2,7 +2,7 @@
 import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
-import { type Tables, tablesOf } from '../mapping/tables.ts';
+import type { Tables } from '../mapping/tables.ts';
 import type { AuditAction, AuditEntry } from './audit.ts';
 import {
   type Exchange,
@@ -389,7 +389,7 @@ const UNNAMED_STATUSES = [418, 599, 302];
 /** True for an exchange with a default row of its merchant's tables: two merchants' own rows may have the same id. */
 export function defaultRowsOf(tables: Tables): (exchange: Pick<Exchange, 'merchant_id' | 'fired'>) => boolean {
   const common = defaultRows(tables);
-  const own = new Map(tables.with_own.map((id) => [id, defaultRows(tablesOf(tables, id))]));
+  const own = new Map(tables.with_own.map((id) => [id, defaultRows(tables.of(id))]));
   return ({ merchant_id, fired }) => {
     const defaults = own.get(merchant_id ?? '') ?? common;
     return fired.some((row) => defaults.has(row));

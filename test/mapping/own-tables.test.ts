@@ -8,7 +8,7 @@ import { printFailures } from '../../src/mapping/check.ts';
 import { contextSchema } from '../../src/mapping/context.ts';
 import { loadTables, proveTables, readDocuments } from '../../src/mapping/load.ts';
 import { layOver, type OwnFile } from '../../src/mapping/own-tables.ts';
-import { type LoadedTables, tablesOf } from '../../src/mapping/tables.ts';
+import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { defaultRowsOf } from '../../src/proxy/safety.ts';
 import { emptyDirectory } from './broken.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
@@ -144,10 +144,7 @@ describe('a row of one’s own', () => {
       expect(refusalOf(files(`${row}, sites: [MLA]`))).toMatch(
         /\/700100200\/point\/create\.request\.yaml:2:\d+ row merchant\.1: row own\.1 of point\.create\.request says what happens elsewhere, so it can only be replaced at all sites/,
       );
-    const own = tablesOf(
-      loaded(files('drop: body.description, policy: note, advice: Leave the description out.')),
-      MERCHANT,
-    );
+    const own = loaded(files('drop: body.description, policy: note, advice: Leave the description out.')).of(MERCHANT);
     expect(own.laid.at(-1)?.replaces).toContain('point.create.request#own.1');
     expect(created(own, 'MLA', { amount: 1500, description: 'Table 4' }).value.body).not.toHaveProperty('description');
   });
@@ -169,13 +166,13 @@ describe('a row of one’s own', () => {
     const of_all = DESCRIPTION;
     const of_one = `rows:\n  - { drop: body.description, policy: refuse, sites: [MLA], ${WHY} }\n`;
     const tables = loaded({ [CREATE]: of_all, [`merchants/${MERCHANT}/${CREATE}`]: of_one });
-    const own = tablesOf(tables, MERCHANT);
-    expect([tables.with_own, tablesOf(tables, '900100250') === tables, tablesOf(own, MERCHANT) === own]).toEqual([
+    const own = tables.of(MERCHANT);
+    expect([tables.with_own, tables.of('900100250') === tables, own.of(MERCHANT) === own]).toEqual([
       [MERCHANT],
       true,
       true,
     ]);
-    expect(tablesOf(own, '900100250')).toBe(tables);
+    expect(own.of('900100250')).toBe(tables);
     expect(own.laid.map(({ row, replaces }) => [row, replaces])).toEqual([
       ['point.create.request#own.1', ['point.create.request#6 at MLA']],
       ['point.create.request#merchant.1', ['point.create.request#own.1']],
@@ -196,7 +193,7 @@ describe('a row of one’s own', () => {
     const rows = ['point.create.request#6', 'point.create.request#17'];
     expect(countedOf(shipped, 'LIM-19')).toEqual([{ ok: true, rows }]);
     expect(countedOf(tables, 'LIM-19')).toEqual([{ ok: true, rows: [...rows, common] }]);
-    expect(countedOf(tablesOf(tables, MERCHANT), 'LIM-19')).toEqual([{ ok: true, rows: [...rows, common, own] }]);
+    expect(countedOf(tables.of(MERCHANT), 'LIM-19')).toEqual([{ ok: true, rows: [...rows, common, own] }]);
     expect(countedOf(loaded({ [CREATE]: DESCRIPTION }), 'LIM-19')).toEqual([{ ok: true, rows }]);
     const cost =
       'copy: body.payment.installments_cost, reads: body.payment.type, to: body.config.payment_method.default_installments_cost, with: with_credit_card, sites: [MLB], weight: money, advice: Say who bears the cost.';
@@ -446,8 +443,8 @@ describe('the revision', () => {
     const [proved_in, folder] = [emptyDirectory(), folderOf({ [`merchants/${MERCHANT}/${CREATE}`]: DESCRIPTION })];
     const first = loadTables(tablesDirectory, proved_in, folder);
     const again = loadTables(tablesDirectory, proved_in, folder);
-    expect(tablesOf(again, MERCHANT).documents).toEqual(tablesOf(first, MERCHANT).documents);
-    expect(tablesOf(again, MERCHANT).revision).toBe(tablesOf(first, MERCHANT).revision);
+    expect(again.of(MERCHANT).documents).toEqual(first.of(MERCHANT).documents);
+    expect(again.of(MERCHANT).revision).toBe(first.of(MERCHANT).revision);
     writeFileSync(
       join(folder, `merchants/${MERCHANT}/${CREATE}`),
       DESCRIPTION.replace('body.description\n    to', 'body.descripton\n    to'),

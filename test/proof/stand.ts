@@ -138,8 +138,8 @@ export function createStand(): Stand {
     async within(draft, work) {
       const { ports } = stand;
       const noting = forExchange(ports, draft);
-      const { ownOf } = ports.tables;
-      stand.ports = { ...noting, store: ports.store, tables: { ...ports.tables, ...noting.tables, ownOf } };
+      const { of } = ports.tables;
+      stand.ports = { ...noting, store: ports.store, tables: { ...ports.tables, ...noting.tables, of } };
       try {
         return await work();
       } finally {

@@ -1,7 +1,6 @@
 /** Reports on the ops API: JSON, CSV and one HTML file; figures for charts; and two periods compared. */
 import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type CsvList, exchangesCsv, listCsv, reportCsv, salesCsv } from '../report/csv.ts';
@@ -81,7 +80,7 @@ async function* partsOf(
       return yield* csvOf(listCsv(part), wholeList(ports, ask, part, signal));
   }
   const report = await gatherReport(ports, ask, facts, signal);
-  const advised = (loss: Line<'losses'>): Said => adviceFor(tablesOf(ports.tables, ask.merchant_id), loss).said;
+  const advised = (loss: Line<'losses'>): Said => adviceFor(ports.tables.of(ask.merchant_id), loss).said;
   if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
   else if (query.format === 'csv' && query.part !== 'exchanges' && query.part !== 'sales')
     yield reportCsv(report, query.part);

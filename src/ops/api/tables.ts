@@ -4,7 +4,6 @@ import { explain } from '../../mapping/explain.ts';
 import { explainedKinds } from '../../mapping/explain-input.ts';
 import type { Explanation } from '../../mapping/explanation.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import { merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { tablesView, viewTables } from '../tables.ts';
@@ -71,7 +70,7 @@ async function explained(ports: Ports, ask: z.infer<typeof explainBody>): Promis
   const { voucher, declined } = { ...ports.settings.merchants, ...settingsOfItsOwn(merchant?.settings) };
   const site = ask.site ?? merchant?.site ?? undefined;
   const given = { voucher, declined, received_at: ports.clock.now(), ...(site === undefined ? {} : { site }) };
-  const { text: _text, ...found } = explain(tablesOf(ports.tables, ask.merchant ?? null), ask.text, given, {
+  const { text: _text, ...found } = explain(ports.tables.of(ask.merchant ?? null), ask.text, given, {
     kind: ask.as ?? null,
     operation: ask.operation ?? null,
     status: ask.status ?? null,

@@ -1,7 +1,7 @@
 /** Assesses a capture of legacy traffic: translates every call on paper, before any is routed to orders. */
 import { PuenteError } from '../../error.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import { type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import { type Exchange, endpointName, noteUnknown } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages, redactName } from '../../proxy/evidence/redact.ts';
@@ -188,7 +188,7 @@ function siteOf({ options, sites, beside }: Work, merchant_id: string | null): s
 /** Translates a call with messages again; a call without them keeps its captured shadow. */
 function record(work: Work, exchange: Exchange): void {
   const { book, sums } = work;
-  const tools = { ...work.tools, tables: tablesOf(work.tools.tables, exchange.merchant_id) };
+  const tools = { ...work.tools, tables: work.tools.tables.of(exchange.merchant_id) };
   const request =
     exchange.messages === null ? null : (requestOf(work.match, exchange.messages.request)?.request ?? null);
   const voucher = work.beside.merchants.get(exchange.merchant_id ?? '')?.voucher ?? work.options.voucher;
@@ -209,7 +209,7 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 
 /** A capture does not contain the merchant's settings on this installation. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
-  const { revision, operations, isCarried } = tablesOf(tables, merchant_id);
+  const { revision, operations, isCarried } = tables.of(merchant_id);
   const unsaid = {
     stage: null,
     unknown: null,
@@ -269,7 +269,7 @@ function exchangeOfCall({ tools, options, match: find, tally }: Work, { line, ca
     error: status < 400 ? null : errorOf(clean.answer.body),
     outcome: outcomeOf(status, []),
     duration_ms: call.duration_ms ?? 0,
-    tables_revision: tablesOf(tools.tables, merchant_id).revision,
+    tables_revision: tools.tables.of(merchant_id).revision,
     upstream: [],
     fired: [],
     losses: [],

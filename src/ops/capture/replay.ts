@@ -1,5 +1,4 @@
 /** Replays captured calls: compares what today's tables would do with what was done when the calls came. */
-import { tablesOf } from '../../mapping/tables.ts';
 import type { Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
@@ -109,7 +108,7 @@ function again(work: Work, entry: CallEntry): Replayed {
   if (exchange.operation === null) return leftOut('of no operation: proxied untouched');
   if (exchange.messages === null) return leftOut('its messages were not kept (puente capture on)');
   const merchant = work.beside.merchants.get(exchange.merchant_id ?? '') ?? null;
-  const tables = tablesOf(work.tools.tables, exchange.merchant_id);
+  const tables = work.tools.tables.of(exchange.merchant_id);
   return replayExchange({ ...work.tools, tables, match: work.match }, exchange, exchange.messages, merchant);
 }
 

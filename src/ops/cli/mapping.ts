@@ -140,14 +140,13 @@ function shippedUnlessHere(file: string): string {
 }
 
 async function runExplain(file: string, options: ExplainOptions, folder: string | null): Promise<void> {
-  const [{ stringifyJson }, { explain }, { loadTables }, { tablesOf }] = await Promise.all([
+  const [{ stringifyJson }, { explain }, { loadTables }] = await Promise.all([
     import('../../contract/json.ts'),
     import('../../mapping/explain.ts'),
     import('../../mapping/load.ts'),
-    import('../../mapping/tables.ts'),
   ]);
   const { as: kind = null, operation = null, status = null, site, voucher, declined } = options;
-  const tables = tablesOf(loadTables(options.mappings, null, folder), options.merchant ?? null);
+  const tables = loadTables(options.mappings, null, folder).of(options.merchant ?? null);
   const message = readInput(shippedUnlessHere(file), 'give the path of a file, or - for standard input');
   const given = { site, voucher, declined, received_at: Date.now() };
   const { text, ...found } = explain(tables, message, given, { kind, operation, status });

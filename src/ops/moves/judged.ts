@@ -1,7 +1,6 @@
 /** Judges a move on the store's evidence; refuses it with what is missing, or saves it with its evidence. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { DifferenceGroup, Traffic } from '../../proxy/records/evidence.ts';
 import type { BulkMove } from '../../proxy/records/routing.ts';
@@ -95,7 +94,7 @@ function moveAudit(
         verdict: readiness.verdict,
         samples: facts.samples,
         exchange_sequence: facts.exchange_sequence,
-        tables_revision: tablesOf(ports.tables, before.id).revision,
+        tables_revision: ports.tables.of(before.id).revision,
       },
       touched: {
         units_now: preview.units_now,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/message.ts';
-import { type Operation, type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Operation, Tables } from '../../mapping/tables.ts';
 import { fieldOfLoss } from '../../proxy/evidence/findings.ts';
 import {
   type CoverageRow,
@@ -37,7 +37,7 @@ export type CoverageCellView = ReturnType<typeof cellsOf>[number];
  */
 export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: z.infer<typeof coverageQuery>) {
   const { store } = ports;
-  const tables = tablesOf(ports.tables, merchant_id);
+  const tables = ports.tables.of(merchant_id);
   const [merchant, rows, traffic] = await Promise.all([
     store.merchants.merchant(merchant_id),
     store.evidence.coverage(merchant_id),
@@ -115,7 +115,7 @@ export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lo
     .toSorted(
       (one, other) => lossWeights.indexOf(one.weight) - lossWeights.indexOf(other.weight) || other.count - one.count,
     )
-    .map((row) => viewOf(tablesOf(ports.tables, row.merchant_id), row));
+    .map((row) => viewOf(ports.tables.of(row.merchant_id), row));
 }
 
 function viewOf(tables: Tables, row: LedgerRow) {

@@ -1,7 +1,7 @@
 /** The readiness verdict on a merchant's next move: blocked, ready or inconclusive; never ready by default. */
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
@@ -95,7 +95,7 @@ export async function merchantReadiness(
 
 async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
   const { store, settings, clock } = ports;
-  const tables = tablesOf(ports.tables, merchant_id);
+  const tables = ports.tables.of(merchant_id);
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
   const [merchant, credential, open, shed, reset_at, standing] = await Promise.all([

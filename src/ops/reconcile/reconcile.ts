@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
@@ -190,7 +189,7 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   const mismatch = judgeLink(
     current,
     known,
-    tablesOf(ports.tables, link.merchant_id),
+    ports.tables.of(link.merchant_id),
     await rulesFor(ports, link.merchant_id),
   );
   if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
@@ -225,7 +224,7 @@ async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Pro
   if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }));
   if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
   const after = await applyOrder(ports, link, order);
-  const tables = tablesOf(ports.tables, link.merchant_id);
+  const tables = ports.tables.of(link.merchant_id);
   // Whatever else differs then is found by the next comparison.
   return judgeLink(after, order, tables, await rulesFor(ports, link.merchant_id))?.kind !== mismatch.kind;
 }

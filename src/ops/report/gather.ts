@@ -1,6 +1,5 @@
 /** Makes a report: one pass over the exchanges of the period, in pages, and the store's own sums. */
 import { z } from 'zod';
-import { tablesOf } from '../../mapping/tables.ts';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { verifyAuditStream } from '../audit.ts';
@@ -43,7 +42,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const tally = await tallyOf(ports.store.exchanges, ask, signal);
   const { store } = ports;
   const { merchant_id } = ask;
-  const tables = tablesOf(ports.tables, merchant_id);
+  const tables = ports.tables.of(merchant_id);
   const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
   const { approvals: sales, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
   const approvals = await approvalLines(ports, sales);

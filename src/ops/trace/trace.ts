@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import { decimalText } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
@@ -88,7 +88,7 @@ const SETTLE_MS = 500;
 const LONGEST_SHOWN = 80;
 
 async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
-  const tables = tablesOf(ports.tables, (link ?? sale)?.merchant_id ?? calls[0]?.merchant_id ?? null);
+  const tables = ports.tables.of((link ?? sale)?.merchant_id ?? calls[0]?.merchant_id ?? null);
   const { steps, fired, trouble } =
     link !== null
       ? await storyOfLink(ports, link)

@@ -1,7 +1,7 @@
 /** Evaluates an exchange: which source fields reached the other side, which were lost, how the sides differ. */
 import { legacyError } from '../../contract/legacy-errors.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
-import { type Loss, type Operation, type SourceField, type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
 import { createLru } from '../concurrency.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
@@ -38,7 +38,7 @@ type Judged = JudgedCall & Pick<Exchange, 'outcome' | 'shadow'>;
 export type Evaluate = (seen: Exchange, found: Found) => RecordedExchange;
 
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
-  return { ...seen, ...findingsOf(tablesOf(tables, seen.merchant_id), seen, found) };
+  return { ...seen, ...findingsOf(tables.of(seen.merchant_id), seen, found) };
 }
 
 /**
@@ -171,9 +171,9 @@ const LONGEST_WAY = 4_000;
 export function createEvaluation(tables: Tables): Evaluate {
   const known = createLru<Findings & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
-    const own = tables.ownOf(seen.merchant_id);
+    const own = tables.of(seen.merchant_id);
     // Calls of merchants with tables of their own would need a key of them in each way.
-    const way = own === null && isPlain(found) ? wayOf(seen, found) : null;
+    const way = own === tables && isPlain(found) ? wayOf(seen, found) : null;
     if (way === null) return recordedOf(tables, seen, found);
     let findings = known.get(way);
     if (findings === undefined) {

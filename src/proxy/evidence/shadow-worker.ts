@@ -1,7 +1,7 @@
 /** Computes the shadow of one call: the order of a create, or both sides of a read. It can't write anywhere. */
 import { upstreamRoutes } from '../../contract/upstream.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import { type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import { createInFlightCount } from '../concurrency.ts';
 import type { Count, Log } from '../log.ts';
@@ -75,7 +75,7 @@ export function createShadow(parts: ShadowParts) {
       const known = await identified(task);
       // Still unproven: the call counts for no merchant.
       if (known.exchange.merchant_id === null) return plain(known);
-      const own = tablesOf(tables, known.exchange.merchant_id);
+      const own = tables.of(known.exchange.merchant_id);
       const judged = { ...known, exchange: { ...known.exchange, tables_revision: own.revision } };
       if (is_create) return shadowCreate(parts, { ...tools, tables: own }, judged);
       return readBothSides(parts, { ...reading, tables: own }, judged);
@@ -153,6 +153,6 @@ export function exchangeOf({ exchange, messages }: ShadowTask, shadow: ShadowFin
 }
 
 export function foundOf(tables: Tables, { exchange, request }: ShadowTask): Found {
-  const own = tablesOf(tables, exchange.merchant_id);
+  const own = tables.of(exchange.merchant_id);
   return { ...nothingFound, came: fieldsThatCame(own, exchange.operation, request) };
 }

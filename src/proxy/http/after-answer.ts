@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
@@ -211,7 +210,7 @@ export function exchangeOf(
     error: told.status < 400 ? null : errorNamed(told.body),
     outcome: outcomeOfCall(call, told.status),
     duration_ms,
-    tables_revision: tablesOf(ports.tables, call.proven_id).revision,
+    tables_revision: ports.tables.of(call.proven_id).revision,
     // Copies, because work that still runs for the call may change the draft.
     upstream: [...draft.upstream],
     fired: [...draft.fired],
@@ -259,7 +258,7 @@ export function shadowOf(
 export function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
   const { operation, draft } = call;
   if (operation === null || draft.fired.length === 0) return [];
-  return fieldsThatCame(tablesOf(tables, call.proven_id), operation.name, askedIn(call, request));
+  return fieldsThatCame(tables.of(call.proven_id), operation.name, askedIn(call, request));
 }
 
 function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request'] {

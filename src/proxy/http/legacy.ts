@@ -228,8 +228,8 @@ async function translate(
 
 /** The same ports, with the tables of a merchant that has its own. */
 function forMerchant(ports: Ports, { id }: Merchant): Ports {
-  const own = ports.tables.ownOf(id);
-  return own === null ? ports : { ...ports, tables: own };
+  const tables = ports.tables.of(id);
+  return tables === ports.tables ? ports : { ...ports, tables };
 }
 
 function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {

@@ -4,7 +4,7 @@ import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
 import type { Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
-import { type Tables, tablesOf } from '../../mapping/tables.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import { noteId, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
@@ -154,7 +154,7 @@ export async function rebuiltLink(
   const now = ports.clock.now();
   return {
     ...blankLink(ports, now),
-    tables_revision: tablesOf(ports.tables, merchant_id).revision,
+    tables_revision: ports.tables.of(merchant_id).revision,
     // Lists and sums are by the time of the sale, and lists of all merchants by that of its id.
     created_at: madeAt(legacy_id),
     legacy_id,

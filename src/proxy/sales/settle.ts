@@ -2,7 +2,6 @@
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
-import { tablesOf } from '../../mapping/tables.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
@@ -82,7 +81,7 @@ export async function applyOrder(
   }
   ports.memory.sales.contradicted.delete(link.legacy_id);
   const { link: applied, before } = await commitChange(ports, link, (current) => {
-    const step = advance(current, order, tablesOf(ports.tables, link.merchant_id), rules);
+    const step = advance(current, order, ports.tables.of(link.merchant_id), rules);
     for (const remark of step.remarks) remember(ports, remark, current, order);
     const more = extra({ ...current, ...step.change });
     const change: LinkChange = { ...step.change, ...more.change };
