@@ -324,6 +324,24 @@ it(
   },
 );
 
+it('passes a share that is no unit of a small shop by its time alone', SLOW, async () => {
+  await bench.move({ stage: 'shadow' }, BEN);
+  await sell(3);
+  const { id } = (await ask({ steps: [0.01, 100] })).body as RampView; // the row's answer
+  await change(id, 'approve', EVA);
+  await until(id, (ramp) => stepOf(ramp) === 1);
+  expect(await conditionsOf(id)).toMatchObject({
+    time: { is_met: false },
+    sales: { is_met: true, what: expect.stringContaining('None of its units that were seen is on orders') },
+    latency: { is_met: true },
+  });
+  moved_ms += HOUR_MS;
+  await until(id, (ramp) => stepOf(ramp) === 2);
+  moved_ms += HOUR_MS;
+  await until(id, (ramp) => why(ramp).includes('0 of 3 paid sales'));
+  await change(id, 'cancel');
+});
+
 it(
   'steps back on a safety stop, says where to, and waits until the stop is reset and somebody resumes it',
   SLOW,
@@ -401,25 +419,8 @@ it(
   },
 );
 
-it('passes a share that is no unit of a small shop by its time alone', SLOW, async () => {
-  await toShadow(CHILE);
-  const { id } = (await ask({ merchants: [CHILE], steps: [0.01, 100] })).body as RampView; // the row's answer
-  await change(id, 'approve', EVA);
-  await until(id, (ramp) => stepOf(ramp) === 1);
-  expect(await conditionsOf(id, CHILE)).toMatchObject({
-    time: { is_met: false },
-    sales: { is_met: true, what: expect.stringContaining('None of its units that were seen is on orders') },
-    latency: { is_met: true },
-  });
-  moved_ms += HOUR_MS;
-  await until(id, (ramp) => stepOf(ramp) === 2);
-  moved_ms += HOUR_MS;
-  await until(id, (ramp) => why(ramp).includes('0 of 3 paid sales'));
-  await change(id, 'cancel');
-});
-
 it('is an incident while it waits for approval, and ends when nobody approves it in time', SLOW, async () => {
-  await bench.move({ stage: 'shadow' }, BEN, CHILE);
+  await toShadow(CHILE);
   const { id } = (await ask({ merchants: [CHILE] })).body as RampView; // the row's answer
   const waiting = { kind: 'move_waiting', merchant: CHILE, sample: id, state: 'open' };
   const [open] = await eventually(
