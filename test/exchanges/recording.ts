@@ -7,8 +7,9 @@ export function recording<T extends Tables>(tables: T, fired: (row: string) => v
     translated.fired.forEach(fired);
     return translated;
   };
-  return {
+  const recorded: T = {
     ...tables,
+    of: () => recorded, // no merchant of an exchange has tables of its own
     request: (...given) => kept(refusing(fired, () => tables.request(...given))),
     answer: (...given) => kept(tables.answer(...given)),
     notice: (...given) => kept(tables.notice(...given)),
@@ -25,6 +26,7 @@ export function recording<T extends Tables>(tables: T, fired: (row: string) => v
       return found;
     },
   };
+  return recorded;
 }
 
 /** A row that refuses has fired as well; the refusal contains its id. */

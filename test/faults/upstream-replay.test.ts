@@ -12,14 +12,16 @@ import { openTill, startUpstream } from './upstream-stand.ts';
 /** Tables of a newer version, which describe each order in other words. */
 function newerTables(): LoadedTables {
   const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
-  return {
+  const newer: LoadedTables = {
     ...tables,
+    of: () => newer,
     request: (...asked) => {
       const translated = tables.request(...asked);
       const body = { ...(translated.value.body as object | undefined), description: 'in newer words' }; // a create has an object
       return { ...translated, value: { ...translated.value, body } };
     },
   };
+  return newer;
 }
 
 it('other tables after a restart: the same key and the same bytes, and one order [F58]', async () => {

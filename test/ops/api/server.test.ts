@@ -212,7 +212,7 @@ describe('health and numbers', () => {
       'POST,point.create_intent,legacy,ok,201 1',
     ]);
     expect(counted('upstream_request').toSorted()).toEqual([
-      'GET,legacy,legacy,answered,404 1',
+      'GET,legacy,none,answered,404 1',
       'POST,legacy,legacy,answered,201 1',
       'POST,legacy,legacy,answered,400 1',
       'POST,legacy,legacy,answered,500 1',
