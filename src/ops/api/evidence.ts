@@ -31,7 +31,7 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
-import { merchant_name, merchantToChange, named } from '../seen.ts';
+import { merchant_name, named } from '../seen.ts';
 import { type OpsRoute, opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
@@ -174,11 +174,7 @@ export const evidenceRoutes: OpsRoute[] = [
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
-    run: async ({ ports }, { path }) => {
-      // A verdict on an id that was never seen would advise a move that is refused.
-      const { id } = await merchantToChange(ports, parsed(merchantId, path.id), null);
-      return merchantReadiness(ports, id);
-    },
+    run: ({ ports }, { path }) => merchantReadiness(ports, parsed(merchantId, path.id)),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/decommission', {
     summary:

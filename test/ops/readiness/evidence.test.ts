@@ -80,9 +80,6 @@ describe('of a shadowed merchant', () => {
       `puente merchants set ${ARGENTINA} --notify https://… --reason …`,
     );
     expect(found.remarks.map(({ code }) => code)).toContain('loss_money');
-    const never_seen = await bench.ops(`/api/merchants/${BRAZIL}/readiness`);
-    expect([never_seen.status, never_seen.text]).toEqual([404, expect.stringContaining(`merchant ${BRAZIL}`)]);
-    await bench.notify(BRAZIL, { new: true });
     const nobody = await asked<Readiness>(`/api/merchants/${BRAZIL}/readiness`);
     expect([nobody.verdict, nobody.unproven[0]?.code, nobody.operations]).toEqual(['inconclusive', 'no_creates', []]);
   });
