@@ -102,13 +102,14 @@ export function settingsIn(text: string): Pick<Merchant, 'settings' | 'newer_set
  * to read it.
  */
 export function textOfSettings({ settings, newer_settings }: Pick<Merchant, 'settings' | 'newer_settings'>): string {
-  const set = Object.entries(settings).filter(([name, value]) => jsonOf(value) !== jsonOf(UNSET[name]));
-  const written: Fields = structuredClone(Object.fromEntries(set));
   const newer: Fields = JSON.parse(newer_settings ?? '{}');
-  for (const { path, keys } of unknownIn(newer)) {
-    // Places in a list change.
-    const place = path.every((key) => typeof key === 'string') ? fieldsAt(written, path) : undefined;
-    for (const key of keys) if (place !== undefined) place[key] = fieldsAt(newer, path)?.[key];
+  const unknown = unknownIn(newer);
+  const isSet = ([name, value]: [string, unknown]): boolean =>
+    jsonOf(value) !== jsonOf(UNSET[name]) || unknown.some(({ path }) => path[0] === name);
+  const written: Fields = structuredClone(Object.fromEntries(Object.entries(settings).filter(isSet)));
+  for (const { path, keys } of unknown) {
+    const [from, to] = sameIn(newer, written, path);
+    for (const key of keys) if (from !== undefined && to !== undefined) to[key] = from[key];
   }
   return JSON.stringify(written);
 }
@@ -122,8 +123,17 @@ function unknownIn(stored: Fields): { path: PropertyKey[]; keys: string[] }[] {
 }
 
 function fieldsAt(settings: Fields, path: readonly PropertyKey[]): Fields | undefined {
-  // Such a path leads through objects in what was read; in what is written it may end earlier.
-  return path.reduce<Fields | undefined>((fields, key) => fields?.[key] as Fields | undefined, settings);
+  return sameIn(settings, settings, path)[0];
+}
+
+/** One place in both; in what is written it may have gone. Elements of a list have ids: their places change. */
+function sameIn(read: Fields, written: Fields, path: readonly PropertyKey[]): [Fields | undefined, Fields | undefined] {
+  let [from, to]: (Fields | undefined)[] = [read, written];
+  for (const key of path) {
+    from = from?.[key] as Fields | undefined;
+    to = Array.isArray(to) ? to.find(({ id }) => id === from?.id) : (to?.[key] as Fields | undefined);
+  }
+  return [from, to ?? undefined];
 }
 
 export function merchantOf(row: MerchantRow): Merchant {

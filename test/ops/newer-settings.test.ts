@@ -31,8 +31,15 @@ it('are kept by a move, a rollback, a brown-out and a change of settings; its ti
   await first.notify(ARGENTINA, { dialect: 'point_integration_ipn' });
   await first.app.close();
   const { data_dir } = first;
+  // A new window puts them in the order of their ends.
+  const windows = [3, 2].map((month) => ({
+    ...{ id: `window ${month}`, from: Date.UTC(2126, month), until: Date.UTC(2126, month) + 1, reason: 'a drill' },
+    newest: `of ${month}`,
+  }));
   inDatabase(data_dir, (database) =>
-    database.exec("UPDATE merchants SET settings = json_set(settings, '$.newest', 'kept')"),
+    database
+      .prepare('UPDATE merchants SET settings = json_patch(settings, ?)')
+      .run(JSON.stringify({ newest: 'kept', kinds: { newest: 'kept' }, brownouts: windows })),
   );
   const { ops, freshDevice, create } = await open({ PUENTE_DATA_DIR: data_dir });
   expect((await ops(MERCHANT)).text).not.toContain('newest');
@@ -41,6 +48,7 @@ it('are kept by a move, a rollback, a brown-out and a change of settings; its ti
     ['PUT', MERCHANT, { declined: 'finished' }],
     ['PUT', `${MERCHANT}/stage`, { stage: 'orders' }],
     ['POST', '/api/brownouts', { merchants: [ARGENTINA], ...window }],
+    ['POST', '/api/brownouts/window 3/abort', {}],
     ['POST', `${MERCHANT}/rollback`, {}],
   ] as const) {
     const { revision } = (await ops(MERCHANT)).body as { revision: number }; // every view has one
@@ -48,7 +56,9 @@ it('are kept by a move, a rollback, a brown-out and a change of settings; its ti
     const { status, text } = await ops(path, { method, body });
     expect([status < 300, text]).toEqual([true, text]);
     const stored = inDatabase(data_dir, (database) => database.prepare('SELECT settings FROM merchants').pluck().get());
-    expect(JSON.parse(String(stored))).toMatchObject({ newest: 'kept', dialect: 'point_integration_ipn' });
+    const kept = { newest: 'kept', kinds: { newest: 'kept' }, dialect: 'point_integration_ipn' };
+    const brownouts = expect.arrayContaining(windows.map(({ id, newest }) => expect.objectContaining({ id, newest })));
+    expect(JSON.parse(String(stored))).toMatchObject({ ...kept, brownouts });
   }
   expect((await create(freshDevice())).status).toBe(201);
 });

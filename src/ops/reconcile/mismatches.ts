@@ -18,7 +18,7 @@ const PAGE = 200;
 const MOST_OF_SALE = 200;
 const ACKNOWLEDGED = 'sale acknowledged' satisfies AuditAction;
 
-/** Reports a mismatch once per kind and sale until it is repaired; each repair is a line of its own. */
+/** Reports each sentence of a kind and sale once until both agree again; each repair is a line of its own. */
 export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit, amount_minor } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
@@ -26,7 +26,8 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
   const detail = { merchant: merchant_id, unit, order_id, repaired, ...defined({ amount_minor }) };
   let is_news = repaired;
   await noteOnce(ports, subject, async () => {
-    is_news = repaired || (await isNews(ports, kind, subject, reason));
+    // What was acknowledged since is no news either.
+    is_news = repaired || (await standingOf(ports, kind, subject))?.sentences.has(reason) !== true;
     return is_news ? { at: ports.clock.now(), who: BY_ITSELF, action: `mismatch ${kind}`, reason, detail } : null;
   });
   if (is_news && !repaired)
@@ -35,13 +36,6 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
       legacy_id: legacy_id ?? '',
       action: kind,
     });
-}
-
-/** False for a disagreement that is reported already, also where it was acknowledged since. */
-async function isNews(ports: Ports, kind: MismatchKind, subject: string, reason: string): Promise<boolean> {
-  const standing = await standingOf(ports, kind, subject);
-  if (standing === null) return true;
-  return !standing.sentences.has(reason) && isCovered(kind, standing, await acknowledgementOf(ports, subject));
 }
 
 /** The sentences of the payments API, which no comparison with an order can take back. */
@@ -242,7 +236,7 @@ export async function acknowledgeSale(
       throw new PuenteError('refused', say('refusal.sale_agrees', { id }));
     }
     const merchant = link?.merchant_id ?? merchant_id ?? '';
-    const kinds = told.map(({ kind }) => kind);
+    const kinds = [...new Set(told.map(({ kind }) => kind))];
     const sum = await sumOf(ports, merchant, amount_minor);
     const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, expected, ...sum };
     const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
@@ -302,7 +296,7 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     if (typeof minor === 'number') amount_minor ??= minor;
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
-    told.push({ kind, sentence: readStored(standing.last.reason) });
+    told.push(...[...standing.sentences].map((reason) => ({ kind, sentence: readStored(reason) })));
     if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
   const shown: Record<UnnamedKind, Sentence | null> = {

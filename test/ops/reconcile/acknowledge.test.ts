@@ -97,6 +97,19 @@ it('is reported once by two processes that find it at once', async () => {
   expect(await linesOf('amount')).toHaveLength(1);
 });
 
+it('is reported again while it is open when upstream says something else, and a person sees both', async () => {
+  for (const sum of [1501, 1502, 1501]) await noteMismatch(ports, differs(sum));
+  expect(await linesOf('amount')).toHaveLength(2);
+  const { disagreements } = await disagreementsOf(ports, sale.legacy_id);
+  expect(disagreements.map(({ what }) => what)).toEqual([
+    expect.stringContaining('the order says 1502'),
+    expect.stringContaining('the order says 1501'),
+  ]);
+  expect(await acknowledge()).toMatchObject({ kinds: ['amount'] });
+  for (const sum of [1501, 1502]) await noteMismatch(ports, differs(sum));
+  expect(await judged()).toEqual(named());
+});
+
 it('says nothing of a loss that came after it', async () => {
   await noteMismatch(ports, differs(1501));
   await acknowledge();
