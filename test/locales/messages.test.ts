@@ -102,7 +102,7 @@ describe('a message', () => {
       said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
     });
     expect(say('attempt.blocked', { cause }).text).toBe(
-      "The notification URL names 'shop.example', which resolves to 10.0.0.1, which is Puente's own.",
+      "The receiver's URL names 'shop.example', which resolves to 10.0.0.1, which is Puente's own.",
     );
     expect(() => say('nothing.known', {}).text).toThrow('no words');
   });

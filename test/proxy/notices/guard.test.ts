@@ -250,7 +250,7 @@ describe('a connection', () => {
     'to the IP literal %s, for which no name is looked up, is refused [F113]',
     async (hostname) => {
       await expect(connect(PUBLIC, hostname, [{ address: '8.8.8.8', family: 4 }])).rejects.toThrow(
-        'The notification URL goes to',
+        "The receiver's URL goes to",
       );
     },
   );
