@@ -5,7 +5,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { freePorts } from '../../free-ports.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
@@ -23,13 +22,11 @@ describe('an installation on a PostgreSQL server', () => {
   const config = join(into, 'puente.yaml');
   let server: Server;
   let url: string;
-  let port: string;
   let running: ChildProcess | null = null;
   const bench = openForAll(() => startBench());
   beforeAll(async () => {
     server = await startServer();
     url = await server.database();
-    [port = ''] = await freePorts(1);
   });
   afterAll(async () => {
     if (running !== null && running.exitCode === null) {
@@ -41,14 +38,7 @@ describe('an installation on a PostgreSQL server', () => {
   });
 
   it('is written with the address in a file of its own, which nobody else reads', async () => {
-    const said = [
-      '--upstream',
-      bench.sandbox.url,
-      '--public-url',
-      'https://puente.shop.example',
-      '--public-port',
-      port,
-    ];
+    const said = ['--upstream', bench.sandbox.url, '--public-url', 'https://puente.shop.example', '--public-port', '0'];
     const argv = ['init', '--into', into, '--json', '--postgres', ...said, '--set', 'ops.port=0'];
     const { code, out } = await puente(argv, { env: { PUENTE_POSTGRES_URL: url } });
     const file = join(into, 'secrets', 'postgres-url');
@@ -99,12 +89,13 @@ describe('an installation on a PostgreSQL server', () => {
 
   it('starts, is ready, serves a till, and keeps it all on the server', async () => {
     const printed = await start();
+    const [, door] = /listening on +(\S+),/.exec(printed) ?? [];
     const [, ops = ''] = /ops door +(\S+)/.exec(printed) ?? [];
     await eventually(
       () => call(`${ops}/readyz`),
       ({ status }) => status === 200,
     );
-    const devices = await call(`http://127.0.0.1:${port}${POINT}/devices`, { token: tokenOf(ARGENTINA) });
+    const devices = await call(`http://${door}${POINT}/devices`, { token: tokenOf(ARGENTINA) });
     expect([devices.status, devices.text]).toEqual([200, expect.stringContaining(DEVICE)]);
     const env = {
       PUENTE_OPS_URL: ops,

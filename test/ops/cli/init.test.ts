@@ -17,7 +17,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { closedTo, serviceUser } from '../../../src/app/init-here.ts';
 import { type Authority, makeAuthority } from '../../journeys/authority.ts';
 import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
@@ -64,16 +64,6 @@ async function started(config: string, uid?: number): Promise<string> {
   );
 }
 
-/** An unused port: the printed address of the public door must be the one that tills use. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
@@ -91,7 +81,6 @@ function bytesIn(into: string): Record<string, string> {
 describe('by questions', () => {
   it('checks each answer, writes a configuration with reasons, and Puente serves a till on it', async () => {
     const into = folder();
-    const port = String(await freePort());
     const terminal = puenteInTerminal(['init', '--into', into, '--set', 'ops.port=0']);
     await terminal.answer('Base URL of the orders API?', `${keys.clear}api.example${keys.enter}`);
     await terminal.answer('Allowed is `sandbox`, or a base URL', `${keys.clear}${bench.sandbox.url}${keys.enter}`);
@@ -107,7 +96,7 @@ describe('by questions', () => {
     await terminal.answer('This machine has no address', `${keys.clear}127.0.0.1${keys.enter}`);
     await terminal.answer('Port to listen on', `${keys.clear}ninety${keys.enter}`);
     await terminal.answer('Allowed is a port', `${keys.clear}${new URL(bench.sandbox.url).port}${keys.enter}`);
-    await terminal.answer('Something listens on', `${keys.clear}${port}${keys.enter}`);
+    await terminal.answer('Something listens on', `${keys.clear}0${keys.enter}`);
     await terminal.answer("Secret of the application's order webhook", `${WEBHOOK_SECRET}${keys.enter}`);
     await terminal.answer('Notice URL of merchants', `https://10.0.0.8/in${keys.enter}`);
     await terminal.answer('goes to 10.0.0.8', `${keys.clear}https://${VENDOR_HOST}/in${keys.enter}`);
@@ -145,11 +134,12 @@ describe('by questions', () => {
       expect(modeOf(join(into, 'secrets', name))).toBe('600');
     expect([modeOf(config), modeOf(join(into, 'secrets'))]).toEqual(['600', '700']);
     const printed = await started(config);
+    const [, door] = /listening on +(\S+), TLS/.exec(printed) ?? [];
     expect(printed).toContain('one each for ana (viewer), ben (operator)');
     const dispatcher = new Agent({ connect: { ca: readFileSync(authority.ca_file, 'utf8'), servername: VENDOR_HOST } });
     const listDevices = async () => {
       const headers = { authorization: `Bearer ${tokenOf(ARGENTINA)}` };
-      const { statusCode, body } = await request(`https://127.0.0.1:${port}${POINT}/devices`, { dispatcher, headers });
+      const { statusCode, body } = await request(`https://${door}${POINT}/devices`, { dispatcher, headers });
       return [statusCode, await body.text()];
     };
     // An overloaded machine may answer 503 (retry later) right after the start.
@@ -283,9 +273,13 @@ describe('by options', () => {
   });
 
   it('lets two doors have one port on two addresses', async () => {
-    const port = String(await freePort());
-    const two = ['--public-host', '127.0.0.2', '--public-port', port, '--set', `ops.port=${port}`];
-    const { err } = await puente(['init', '--into', folder(), ...real, ...two]);
+    // Held on an address of its own, the port goes to no program that listens on all of them; the two have no other user.
+    const holder = createServer().listen(0, '127.0.0.3');
+    onTestFinished(() => void holder.close());
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo; // a listening TCP server has one
+    const two = ['--public-host', '127.0.0.4', '--public-port', `${port}`, '--set', `ops.port=${port}`];
+    const { err } = await puente(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=127.0.0.5']);
     expect(err).toBe('');
     const all = await puente(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=0.0.0.0']);
     expect(all.err).toContain('It is the port of the');
