@@ -1,6 +1,6 @@
 /** `npm pack`: the package runs below `node_modules`, where Node strips no types, and carries nothing else. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -28,6 +28,15 @@ it('carries the program without its types, the tables and the settings, and neit
   const files = readdirSync(join(home, 'dist'), { recursive: true, encoding: 'utf8' });
   expect(files.filter((file) => file.endsWith('.ts'))).toEqual([]);
   expect(files).toEqual(expect.arrayContaining(['main.js', 'cli.js', join('store', 'sqlite', 'writer.js')]));
+});
+
+it('carries each path that package.json names, what npm adds, and the words of every language', () => {
+  const { files, keywords, bin } = JSON.parse(readFileSync(join(HOUSE, 'package.json'), 'utf8'));
+  const languages = ['en', 'es', 'pt'].map((one) => `dist/locales/${one}.json`);
+  const needed = [...files, ...Object.values<string>(bin), ...languages, 'README.md', 'LICENSE'];
+  expect(needed.filter((path) => !existsSync(join(home, path)))).toEqual([]);
+  expect(files).toEqual(expect.arrayContaining(['mappings/', 'config/', 'dist/']));
+  expect(keywords).toEqual(expect.arrayContaining(['mercado-pago', 'point', 'qr', 'migration']));
 });
 
 it('leaves nothing of the package in the clone', () => {
