@@ -24,8 +24,9 @@ export function addCompletionCommand(program: Command): void {
     });
   withManual(command, {
     notes: `
-A merchant is completed by its id, in bash and zsh by a part of its name too, from the running Puente that PUENTE_OPS_URL and
-PUENTE_OPS_TOKEN name; without one that answers in time, no merchant is offered.
+A merchant is completed by its id, from the running Puente that PUENTE_OPS_URL and PUENTE_OPS_TOKEN name; its name is shown
+beside it. In bash and zsh a part of the name may be typed instead; fish compares the id alone. Without a Puente that answers in
+time, no merchant is offered.
 For \`npx puente\`, first define an alias, which is then completed: alias puente='npx puente'`,
     examples: [
       'bash:  source <(puente completion bash)',

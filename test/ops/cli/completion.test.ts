@@ -175,6 +175,24 @@ describe('merchants of a running Puente', () => {
     expect(stdout).toBe(`${ARGENTINA}\tEl Café Sur\n`);
   });
 
+  it('fish shows the name of each beside its id', async ({ skip }) => {
+    skip(!isHere('fish'), 'there is no fish here');
+    const file = join(directory, 'names.fish');
+    writeFileSync(
+      file,
+      `${fishScript(nodes)}function fish_prompt; echo '${PROMPT}'; end; function fish_greeting; end\n`,
+    );
+    const env = { ...here(), HOME: directory, XDG_CONFIG_HOME: directory };
+    const terminal = inTerminal(['fish', '--no-config', '-i', '-C', `source ${file}`], env);
+    await terminal.answer(PROMPT, `puente stage 70010${keys.tab}`);
+    const shown = () =>
+      eventually(
+        async () => terminal.shown(),
+        (seen) => seen.includes(`${BRAZIL}  (Padaria Sol)`),
+      );
+    expect(await shown()).toContain(`${ARGENTINA}  (El Café Sur)`);
+  });
+
   it('are none where nobody answers, the token is wrong or there is none; nothing is printed', async () => {
     for (const env of [envOf('http://127.0.0.1:9'), envOf(bench.app.ops_url, 'a-token-of-nobody'), {}])
       expect(await puente(['completion', 'bash', '--merchants', '7'], { env })).toEqual({ code: 0, out: '', err: '' });
