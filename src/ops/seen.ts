@@ -52,12 +52,12 @@ export const merchant_name = z.string().nullable().describe('the name of the mer
 export type Named<Row> = Row & { merchant_name: string | null };
 
 /** The lines of a list with the names of their merchants. */
-export async function named<Row extends { merchant_id: string }>(
+export async function named<Row extends { merchant_id: string | null }>(
   { store }: Pick<Ports, 'store'>,
   lines: readonly Row[],
 ): Promise<Named<Row>[]> {
-  const names = await store.merchants.merchantNames(lines.map(({ merchant_id }) => merchant_id));
-  return lines.map((line) => ({ ...line, merchant_name: names.get(line.merchant_id) ?? null }));
+  const names = await store.merchants.merchantNames(lines.flatMap(({ merchant_id }) => merchant_id ?? []));
+  return lines.map((line) => ({ ...line, merchant_name: names.get(line.merchant_id ?? '') ?? null }));
 }
 
 /** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */

@@ -107,6 +107,7 @@ export const capturedCallsView = z.object({
       id: z.string(),
       at: time,
       merchant_id: z.string().nullable(),
+      merchant_name,
       operation: z.string().nullable(),
       lane,
       status: z.int(),

@@ -6,6 +6,7 @@ import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { defined, exchangePages, instant, iso, lane, listLimit, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { named } from '../seen.ts';
 
 /** Increased when an older reader could misread a file. */
 export const CAPTURE_VERSION = 1;
@@ -188,5 +189,5 @@ export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<ty
       answers: messages?.upstream.map((one) => one.status) ?? [],
     };
   });
-  return { calls };
+  return { calls: await named(ports, calls) };
 }

@@ -9,7 +9,7 @@ import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import type { Line } from '../report/report.ts';
 import type { Named } from '../seen.ts';
-import { exitCodes, facts, listed, merchantCell, oneLine, table, withName } from './output.ts';
+import { exitCodes, facts, listed, merchantCell, namedAs, table, withName } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
@@ -205,7 +205,7 @@ function useText({
   );
   const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
   return [
-    `${merchant_id}${name === null ? '' : ` (${oneLine(name)})`} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
+    `${namedAs(merchant_id, name)} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
     `Open on legacy: ${open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
     ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,

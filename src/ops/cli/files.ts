@@ -11,7 +11,18 @@ import type { BackupProgress } from '../upkeep/chores.ts';
 import { withManual } from './help.ts';
 import { captureSwitch } from './merchants.ts';
 import { linesOfOps, streamOps } from './ops-client.ts';
-import { exitCodes, listed, type Output, print, readInput, save, startProgress, table } from './output.ts';
+import {
+  exitCodes,
+  listed,
+  merchantCell,
+  namedAs,
+  type Output,
+  print,
+  readInput,
+  save,
+  startProgress,
+  table,
+} from './output.ts';
 import { type Faces, face, type Given, requestOf } from './rows.ts';
 import { warnOfBrokenChain } from './sales.ts';
 
@@ -84,9 +95,9 @@ export const captureFaces: Faces = {
   'capture list': face<CapturedCalls>({
     notes: 'puente capture show <id> has the messages of one; the page Explain of the console explains them.',
     examples: ['puente capture list --merchant 700100200'],
-    text: listed('No call was captured: puente capture on <merchant> keeps later ones.', {
+    text: listed<CapturedCalls[number]>('No call was captured: puente capture on <merchant> keeps later ones.', {
       at: 'at',
-      merchant: 'merchant_id',
+      merchant: merchantCell,
       operation: 'operation',
       lane: 'lane',
       status: 'status',
@@ -205,7 +216,7 @@ export const reconcileFaces: Faces = {
         if (news.news === 'done') return { result: { done: news, mismatches, unread } };
         if (news.news === 'progress') return `${news.checked} checked, ${news.mismatches} differ`;
         if (news.news === 'mismatch') mismatches.push({ ...news.mismatch, repaired: news.repaired });
-        else unread.push({ merchant_id: news.merchant_id, legacy_id: news.legacy_id, order_id: news.order_id });
+        else unread.push(news);
         return `${mismatches.length} differ`;
       });
     },
@@ -227,7 +238,9 @@ function reconciledText(
 ): string {
   const counts = `${done.checked} checked, ${done.mismatches} ${done.mismatches === 1 ? 'differs' : 'differ'}, ${done.repaired} repaired, ${done.unreadable} could not be read`;
   const more = unread.length > MOST_UNREAD ? `\n  and ${unread.length - MOST_UNREAD} more; --json names them` : '';
-  const names = unread.slice(0, MOST_UNREAD).map((one) => `\n  ${one.merchant_id} ${one.legacy_id ?? one.order_id}`);
+  const names = unread
+    .slice(0, MOST_UNREAD)
+    .map((one) => `\n  ${namedAs(one.merchant_id, one.merchant_name)} ${one.legacy_id ?? one.order_id}`);
   const sums =
     unread.length === 0
       ? `${counts}.`
@@ -237,7 +250,7 @@ function reconciledText(
   const shown = table<Reconciled['mismatches'][number]>(
     {
       kind: 'kind',
-      merchant: 'merchant_id',
+      merchant: merchantCell,
       unit: 'unit',
       'legacy id': 'legacy_id',
       order: 'order_id',

@@ -8,7 +8,7 @@ import { defined } from '../fields.ts';
 import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
-import { type Columns, exitCodes, listed, readInput, table, tableOf } from './output.ts';
+import { type Columns, exitCodes, listed, namedAs, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, face, type Given } from './rows.ts';
 
 export const merchantFaces: Faces = {
@@ -197,8 +197,7 @@ function merchantDetails(merchant: MerchantView): string {
   );
   const stop = stopText(merchant.in_force);
   const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see puente safety show ${merchant.id}`;
-  const name = merchant.name === null ? '' : ` (${merchant.name})`;
-  const head = `merchant ${merchant.id}${name}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
+  const head = `merchant ${namedAs(merchant.id, merchant.name)}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
 }
 

@@ -67,12 +67,17 @@ export function oneLine(text: string): string {
   return plain(text).replaceAll('\n', '?');
 }
 
-/** A merchant in a cell: its id, and its name below. */
-export function withName(id: string, name: string | null): string {
-  return name === null ? id : `${id}\n${oneLine(name)}`;
+/** A merchant in a cell: its id, and its name below; empty without an id. */
+export function withName(id: string | null, name: string | null): string {
+  return name === null ? (id ?? '') : `${id}\n${oneLine(name)}`;
 }
 
-export function merchantCell(line: { merchant_id: string; merchant_name: string | null }): string {
+/** A merchant in a sentence. */
+export function namedAs(id: string, name: string | null): string {
+  return name === null ? id : `${id} (${oneLine(name)})`;
+}
+
+export function merchantCell(line: { merchant_id: string | null; merchant_name: string | null }): string {
   return withName(line.merchant_id, line.merchant_name);
 }
 

@@ -13,7 +13,18 @@ import { factText } from '../report/rows.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
-import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table, withName } from './output.ts';
+import {
+  type Columns,
+  exitCodes,
+  facts,
+  listed,
+  namedAs,
+  type Output,
+  oneLine,
+  plain,
+  table,
+  withName,
+} from './output.ts';
 import { type Faces, face, type Given } from './rows.ts';
 
 export const fleetFaces: Faces = {
@@ -173,7 +184,7 @@ function headOf(sale: SaleView, found_as: string): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
-    `Found as ${found_as}: merchant ${sale.merchant}${sale.merchant_name === null ? '' : ` (${oneLine(sale.merchant_name)})`}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
+    `Found as ${found_as}: merchant ${namedAs(sale.merchant, sale.merchant_name)}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
     `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
     ...known,
   ].join('\n');
@@ -263,7 +274,7 @@ puente incidents close where only a person can tell (mismatch, data_lost, bulk_s
       incident: 'id',
       opened: 'opened_at',
       state: ({ state, closed_at }) => closed_at ?? state,
-      merchant: ({ merchant, name }) => `${merchant ?? 'all'}${name === null ? '' : ` (${name})`}`,
+      merchant: ({ merchant, name }) => namedAs(merchant ?? 'all', name),
       kind: ({ kind, subject }) => (subject === null ? kind : `${kind} ${subject}`),
       count: 'count',
       why: 'reason',

@@ -8,7 +8,7 @@ import { callView } from '../api/trace.ts';
 import { defined } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf, written } from '../html.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, field, jsonText, messageBox, section, table } from './parts.ts';
+import { badge, changeForm, field, jsonText, merchantLink, messageBox, section, table } from './parts.ts';
 
 type Explanation = z.infer<typeof explanationView>;
 type Call = z.infer<typeof callView>;
@@ -83,9 +83,9 @@ function requestText({ method, target, headers, body }: NonNullable<Call['messag
 async function captured({ words, query, ask }: Visit): Promise<Html> {
   const { t } = words;
   const { calls } = await ask('GET /api/captured', capturedCallsView, { query: given({ merchant: query.merchant }) });
-  const rows = calls.map(({ id, at, merchant_id, operation, status, answers }) => ({
+  const rows = calls.map(({ id, at, merchant_id, merchant_name, operation, status, answers }) => ({
     at: timeOf(words, at),
-    merchant: merchant_id,
+    merchant: merchant_id === null ? null : merchantLink(merchant_id, merchant_name),
     operation: operation ?? t('trace.unknown_call'),
     status,
     explain: html`<a href="${linkTo(explainPage.path, { exchange: id })}">${t('explained.request')}</a>${answers.map(

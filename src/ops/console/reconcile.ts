@@ -38,16 +38,19 @@ async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): 
   const { words } = visit;
   const { t } = words;
   const { mismatches, unread, done } = await run(visit, { merchant, since }, {});
-  const rows = mismatches.map(({ kind, merchant_id, legacy_id, order_id, what, said, repair }) => ({
+  const rows = mismatches.map(({ kind, merchant_id, merchant_name, legacy_id, order_id, what, said, repair }) => ({
     what: html`<strong>${t(`mismatch.${kind}`)}</strong><br>${says(words, what, said)}`,
-    merchant: merchantLink(merchant_id, null),
+    merchant: merchantLink(merchant_id, merchant_name),
     sale: saleLink({ legacy_id, order_id }),
     repair: badge(repair === 'none' ? 'warn' : 'good', t(repair === 'none' ? 'reconcile.by_hand' : 'reconcile.safe')),
   }));
   const { checked, unreadable, mismatches: count, left_out } = done;
   const fields = html`${hidden('compare', 'true')}${hidden('merchant', merchant)}${hidden('since', since)}`;
   const form = actForm(visit, '/reconcile', 'repair-reason', t('reconcile.repair'), '', fields);
-  const unread_rows = unread.map((one) => ({ merchant: merchantLink(one.merchant_id, null), sale: saleLink(one) }));
+  const unread_rows = unread.map((one) => ({
+    merchant: merchantLink(one.merchant_id, one.merchant_name),
+    sale: saleLink(one),
+  }));
   const is_repairable = mismatches.some(({ repair }) => repair !== 'none');
   return section(
     'mismatches',
@@ -58,7 +61,7 @@ ${unread.length === 0 ? null : html`<h3>${t('reconcile.unread')}</h3>${table(wor
   );
 }
 
-function saleLink({ legacy_id, order_id }: Omit<Unread, 'merchant_id'>): Content {
+function saleLink({ legacy_id, order_id }: Pick<Unread, 'legacy_id' | 'order_id'>): Content {
   return legacy_id === null ? order_id : html`<a href="${linkTo('/trace', { id: legacy_id })}">${legacy_id}</a>`;
 }
 

@@ -23,6 +23,7 @@ import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import { reason } from '../api/person.ts';
 import { DAY_MS, HOUR_MS, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { type Named, named } from '../seen.ts';
 import { noteAgreement, noteMismatch } from './mismatches.ts';
 
 /** Links per page; other work runs between two pages. */
@@ -46,7 +47,7 @@ export const reconcileAsk = z.strictObject({
 });
 type ReconcileAsk = z.infer<typeof reconcileAsk>;
 
-export type MismatchView = Omit<Mismatch, 'what'> & { what: string; said: Said };
+export type MismatchView = Named<Omit<Mismatch, 'what'>> & { what: string; said: Said };
 
 export type ReconcileNews =
   | { news: 'mismatch'; mismatch: MismatchView; repaired: boolean }
@@ -54,8 +55,9 @@ export type ReconcileNews =
   | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
   | ({ news: 'done' } & Tally);
 
+type SaleIds = Pick<Mismatch, 'merchant_id' | 'legacy_id' | 'order_id'>;
 /** Without a credential, or not answered by upstream. */
-export type Unread = Pick<Mismatch, 'merchant_id' | 'legacy_id' | 'order_id'>;
+export type Unread = Named<SaleIds>;
 
 interface Tally {
   checked: number;
@@ -151,20 +153,21 @@ async function* told(
   ports: Ports,
   { apply }: ReconcileAsk,
   tally: Tally,
-  { merchant_id, legacy_id, order_id }: Unread,
+  { merchant_id, legacy_id, order_id }: SaleIds,
   compared: Compared,
 ): AsyncGenerator<ReconcileNews> {
   tally.checked++;
   if (compared === 'unread') {
     tally.unreadable++;
-    yield { news: 'unread', merchant_id, legacy_id, order_id };
+    for (const one of await named(ports, [{ merchant_id, legacy_id, order_id }])) yield { news: 'unread', ...one };
   } else if (compared !== null) {
     tally.mismatches++;
     if (compared.repaired) tally.repaired++;
     const { mismatch, repaired } = compared;
     if (apply && !repaired) await noteMismatch(ports, mismatch);
     const { text: what, said } = mismatch.what;
-    yield { news: 'mismatch', mismatch: { ...mismatch, what, said }, repaired };
+    for (const one of await named(ports, [mismatch]))
+      yield { news: 'mismatch', mismatch: { ...one, what, said }, repaired };
   }
   const { checked, unreadable, mismatches } = tally;
   if (checked % PROGRESS_EVERY === 0) yield { news: 'progress', checked, unreadable, mismatches };

@@ -1,5 +1,6 @@
 /** Reconciliation where upstream and the store disagree: what it finds, repairs, and leaves unchanged. */
 import { describe, expect, it } from 'vitest';
+import type { MerchantView } from '../../../src/ops/merchants.ts';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
@@ -21,6 +22,12 @@ async function sell(number: number, options: { merchant?: string; reference?: st
     ...(reference === undefined ? {} : { additional_info: { external_reference: reference } }),
   };
   return idOf(await front.till(`${POINT}/devices/${device(number)}/payment-intents`, { body, merchant }));
+}
+
+async function giveName(): Promise<void> {
+  const { revision } = (await front.ops(`/api/merchants/${ARGENTINA}`)).body as MerchantView; // the API's shape
+  const body = { name: 'Café Sur', reason: 'as people call it', revision };
+  expect((await front.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body })).status).toBe(200);
 }
 
 async function pay(number: number, id: string): Promise<void> {
@@ -66,13 +73,16 @@ it('missing: an order that the service denies is told, in the audit once, and st
 
 it('amount: told with both sums, and never mended', async () => {
   const id = await sell(1);
+  await giveName();
   front.lie = (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } });
   for (const ask of [{}, REASON, {}]) {
     const news = await reconcile(ask);
     expect(mismatches(news)).toMatchObject([
       { mismatch: { kind: 'amount', legacy_id: id, repair: 'none' }, repaired: false },
     ]);
-    expect(news[0]).toMatchObject({ mismatch: { what: expect.stringMatching(/1500 .* 1501/) } });
+    expect(news[0]).toMatchObject({
+      mismatch: { merchant_name: 'Café Sur', what: expect.stringMatching(/1500 .* 1501/) },
+    });
   }
 });
 
@@ -131,6 +141,7 @@ it('a repair is made once, says so in the audit trail, and changes nothing the s
 it('with a merchant nobody else is looked at; what can’t be read is told, and is no agreement', async () => {
   const own = await sell(6);
   const other = await sell(7, { merchant: BRAZIL });
+  await giveName();
   const before = front.reads();
   expect(sums(await reconcile({ merchant: BRAZIL }))).toMatchObject({ checked: 1, mismatches: 0 });
   expect(front.reads()).toBe(before + 1);
@@ -139,8 +150,8 @@ it('with a merchant nobody else is looked at; what can’t be read is told, and 
   const news = await reconcile();
   expect(sums(news)).toMatchObject({ checked: 2, unreadable: 2, mismatches: 0 });
   expect(news.filter((one) => one.news === 'unread')).toMatchObject([
-    { merchant_id: ARGENTINA, legacy_id: own },
-    { merchant_id: BRAZIL, legacy_id: other },
+    { merchant_id: ARGENTINA, merchant_name: 'Café Sur', legacy_id: own },
+    { merchant_id: BRAZIL, merchant_name: null, legacy_id: other },
   ]);
 });
 
