@@ -145,7 +145,7 @@ function wholeList(text: string): number[] {
 export type Chosen = Pick<RoundPlan, 'arrangement' | 'cases' | 'contestants' | 'in_flight' | 'rate' | 'fsync_delay_us'>;
 
 const everybody = contestants.map(({ name }) => name);
-const SHORT_CASES = ['create', 'get-final', 'payment-search', 'carried', 'event'];
+const SHORT_CASES = ['create', 'get-final', 'payment-search', 'proxied', 'event'];
 const SHORT_EXTRAS: Extra[] = ['arrivals', 'slow-disk'];
 const ALL_IN_FLIGHT = [1, 16, 64, 256];
 /** Connections for arrivals; at a rate that a contestant can serve, a few are in use. */
@@ -167,7 +167,7 @@ export function roundsOf(options: Options): Chosen[] {
     if (options.all)
       rounds.push({
         ...common,
-        cases: ['create', 'carried'],
+        cases: ['create', 'proxied'],
         in_flight: [64],
         contestants: [...everybody, ...(options.beside === null ? [] : [PUENTE_BESIDE])],
       });

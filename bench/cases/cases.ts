@@ -88,7 +88,7 @@ export const benchCases: readonly BenchCase[] = [
     holds: (answer, { target }) => isObject(answer) && String(answer.id) === target && answer.status === 'opened',
   },
   {
-    name: 'carried',
+    name: 'proxied',
     what: 'POST /v1/customers, which no table knows: 400 bytes there, 600 back',
     needs: null,
     is_repeatable: true,

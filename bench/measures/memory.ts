@@ -11,7 +11,7 @@ export interface MemoryResult {
   faults: string[];
 }
 
-const MIX = ['create', 'get-final', 'carried', 'payment-search', 'event', 'get-live'] as const;
+const MIX = ['create', 'get-final', 'proxied', 'payment-search', 'event', 'get-live'] as const;
 const SLICE_MS = 4000;
 const IN_FLIGHT = 64;
 

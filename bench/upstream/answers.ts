@@ -153,7 +153,7 @@ export const routes: readonly Route[] = [
   },
   { name: 'notice', path: '/bench/notices', status: 200, text: '{}', reads_body: true, counted: true },
   {
-    name: 'carried',
+    name: 'proxied',
     path: '/v1/customers',
     status: 200,
     text: `{"id":"700100200-customer","email":"buyer@example.com","description":"${'x'.repeat(500)}"}`,

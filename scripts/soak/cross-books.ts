@@ -51,9 +51,9 @@ export function orderOf({ order }: Books, { order_id }: LinkFacts): BookedOrder 
   return order_id === null ? undefined : order.get(order_id);
 }
 
-export function isCarried({ database }: Books): (sale: SaleFacts) => boolean {
-  const ids = new Set(database.carried.map(({ merchant_id, legacy_id }) => `${merchant_id} ${legacy_id}`));
-  const names = new Set(database.carried.map((one) => `${one.merchant_id} ${one.client_reference}`));
+export function isProxied({ database }: Books): (sale: SaleFacts) => boolean {
+  const ids = new Set(database.proxied.map(({ merchant_id, legacy_id }) => `${merchant_id} ${legacy_id}`));
+  const names = new Set(database.proxied.map((one) => `${one.merchant_id} ${one.client_reference}`));
   return ({ merchant, ids: told, reference }) =>
     told.some((id) => ids.has(`${merchant} ${id}`)) || names.has(`${merchant} ${reference}`);
 }

@@ -8,8 +8,8 @@ export function readFacts(path: string): Facts {
   return withReader(path, (reader) => ({
     read_at: Date.now(),
     links: reader.prepare<[], LinkFacts>(`SELECT ${LINK_COLUMNS} FROM links`).all(),
-    carried: reader
-      .prepare<[], Facts['carried'][number]>(
+    proxied: reader
+      .prepare<[], Facts['proxied'][number]>(
         "SELECT merchant_id, legacy_id, client_reference FROM legacy_sales WHERE work = 'sale'",
       )
       .all(),

@@ -83,7 +83,7 @@ export interface Database {
   /** Epoch ms. */
   read_at: number;
   links: LinkFacts[];
-  carried: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];
+  proxied: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];
   /** Events in the inbox, as `<order> <action>`, with their state. */
   events: { event: string; state: string }[];
   /** Work that should have ended, in words. */

@@ -7,7 +7,7 @@ import {
   type Books,
   type Finding,
   HARMLESS,
-  isCarried,
+  isProxied,
   isRightlyInDoubt,
   openBooks,
   orderOf,
@@ -39,7 +39,7 @@ const RULES: readonly [string, string, (books: Books) => Finding][] = [
   ['I6', 'every change that legacy announced was told, and no other end', changesTold],
   ['I7', 'what is read never goes back in time', ({ reads }) => readsInOrder(reads)],
   ['I8', 'final states are those of the upstream', statesEqual],
-  ['I11', 'what legacy took is noted, and has no order', carriedNoted],
+  ['I11', 'what legacy took is noted, and has no order', proxiedNoted],
   ['I12', 'amounts and refunds are equal', amountsEqual],
   ['I13', 'no unit is held by two sales, or by one that is over', unitsFree],
   ['I15', 'at most three tries of a create, and 1.1 in all', triesBounded],
@@ -64,11 +64,11 @@ const MOST_TRIES_IN_ALL = 1.1;
 const LEAST_CREATES = 100;
 
 function acknowledgedResolve(books: Books): Finding {
-  const carried = isCarried(books);
+  const proxied = isProxied(books);
   const violations = books.acknowledged.flatMap((sale) => {
     const links = toldLinks(books, sale);
     const name = `sale ${sale.reference} of ${sale.merchant}`;
-    if (links.length === 0) return carried(sale) ? [] : [`${name} was acknowledged and has no row`];
+    if (links.length === 0) return proxied(sale) ? [] : [`${name} was acknowledged and has no row`];
     return links.flatMap((link) => {
       const order = orderOf(books, link);
       if (order === undefined) return [`${name}: ${link.legacy_id} (${link.state}) leads to no order`];
@@ -164,9 +164,9 @@ function shown({ family }: LinkFacts, { status, amount_minor, refunded_minor }: 
   return refunded_minor < amount_minor ? 'partially_reverted' : 'reverted';
 }
 
-function carriedNoted(books: Books): Finding {
-  const carried = isCarried(books);
-  const taken = books.acknowledged.filter((sale) => toldLinks(books, sale).length === 0 && carried(sale));
+function proxiedNoted(books: Books): Finding {
+  const proxied = isProxied(books);
+  const taken = books.acknowledged.filter((sale) => toldLinks(books, sale).length === 0 && proxied(sale));
   const violations = taken
     .filter(({ merchant, reference }) => books.ordersOf.has(`${merchant} ${reference}`))
     .map(({ merchant, reference }) => `sale ${reference} of ${merchant} was taken by legacy, and has an order too`);

@@ -67,8 +67,8 @@ export function assemble(documents: Documents, known: Compiled = new Map()): Loa
     with_own: [],
     of: () => assembled,
     operations,
-    isCarried: (method, path) =>
-      documents.carried.some((one) => one.method === method && matchPath(one.path, path) !== null),
+    isProxied: (method, path) =>
+      documents.proxied.some((one) => one.method === method && matchPath(one.path, path) !== null),
     request: (operation, source, context) =>
       translateRequest(needed(compiled, operation.request), headersOf.get(operation.family) ?? null, source, context),
     answer: (operation, source, context) => answer(needed(compiled, operation.answer), source, context),

@@ -106,7 +106,7 @@ function documentsOf({ texts, failures }: Written): { documents: Documents; fail
   const documents: Documents = {
     revision: '',
     operations: [],
-    carried: [],
+    proxied: [],
     sites: [],
     limitations: [],
     tables: [],
@@ -146,9 +146,9 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
   };
   const role = (read.content as { role?: unknown } | null)?.role; // any YAML value; only read
   if (file === 'operations.yaml')
-    take(operationsFile, ({ operations, carried }) => {
+    take(operationsFile, ({ operations, proxied }) => {
       documents.operations.push(...operations);
-      documents.carried.push(...carried);
+      documents.proxied.push(...proxied);
     });
   else if (file === 'sites.yaml') take(sitesFile, ({ sites }) => documents.sites.push(...sites));
   else if (file === LIMITATIONS) take(limitationsFile, (found) => documents.limitations.push(...found.limitations));

@@ -35,7 +35,7 @@ export function byGrammar<Out>(
   return null;
 }
 
-const ROW_LISTS = /^(?:rows|operations|carried|sites|limitations|any|never|calls)$/;
+const ROW_LISTS = /^(?:rows|operations|proxied|sites|limitations|any|never|calls)$/;
 
 /** The place in words, with rows counted from 1. */
 function grammarFailure(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Pick<Failure, 'row' | 'message'> {

@@ -58,10 +58,10 @@ function operationsList({ documents }: LoadedTables): string {
     anchor(one.answer),
     `${one.why} (${one.source})${one.double_read ? ' In shadow it is read on both sides.' : ''}`,
   ]);
-  const carried = documents.carried.map((one) => `\`${one.method} ${one.path}\` (${one.source})`);
+  const proxied = documents.proxied.map((one) => `\`${one.method} ${one.path}\` (${one.source})`);
   return [
     grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows),
-    `Documented writes that make no sale are proxied to legacy at every stage: ${carried.join(', ')}.`,
+    `Documented writes that make no sale are proxied to legacy at every stage: ${proxied.join(', ')}.`,
   ].join('\n\n');
 }
 

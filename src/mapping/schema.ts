@@ -123,7 +123,7 @@ export const operationsFile = z.strictObject({
     }),
   ),
   /** Documented writes that make no sale, which legacy answers on every stage of a merchant. */
-  carried: z
+  proxied: z
     .array(
       z.strictObject({
         method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']),
@@ -134,7 +134,7 @@ export const operationsFile = z.strictObject({
     )
     .default([]),
 });
-export type WrittenCarried = z.infer<typeof operationsFile>['carried'][number];
+export type WrittenProxied = z.infer<typeof operationsFile>['proxied'][number];
 export type WrittenOperation = z.infer<typeof operationsFile>['operations'][number];
 
 export const sitesFile = z.strictObject({
@@ -153,7 +153,7 @@ export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
 export interface Documents {
   revision: string;
   operations: WrittenOperation[];
-  carried: WrittenCarried[];
+  proxied: WrittenProxied[];
   sites: WrittenSite[];
   limitations: WrittenLimitation[];
   tables: Filed<WrittenTable>[];

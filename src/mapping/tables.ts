@@ -131,7 +131,7 @@ export interface Tables {
   of(merchant_id: string | null): Tables;
   operations: readonly Operation[];
   /** A documented write without a sale goes to legacy on every stage. @param path without query; ids may be `:id`. */
-  isCarried(method: string, path: string): boolean;
+  isProxied(method: string, path: string): boolean;
   /** Checked by the target schema. @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`. */
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
   /** Upstream answer, or none, to legacy body. The same source and frozen context give the same frozen object. */

@@ -210,10 +210,10 @@ function theLink(history: History): LinkFacts {
 function carry(history: History): CreateCall {
   const [first] = history.creates;
   if (first === undefined) throw new Error('the history has no sale');
-  const carried = { ...first, sale: 1_000, status: 201, legacy_id: 'carried' };
-  history.creates.push(carried);
-  history.legacy_intents.set('carried', { amount_minor: carried.amount_minor, status: 'OPEN' });
-  return carried;
+  const proxied = { ...first, sale: 1_000, status: 201, legacy_id: 'proxied' };
+  history.creates.push(proxied);
+  history.legacy_intents.set('proxied', { amount_minor: proxied.amount_minor, status: 'OPEN' });
+  return proxied;
 }
 
 function changeLink(history: History, change: Partial<LinkFacts>): void {

@@ -122,7 +122,7 @@ export function check(history: History): Violation[] {
     ['I5', eventsKept],
     ['I6', changesTold],
     ['I8', statesEqual],
-    ['I11', carriedNoted],
+    ['I11', proxiedNoted],
     ['I12', amountsEqual],
     ['I13', unitsFree],
     ['P2', paidOnce],
@@ -296,7 +296,7 @@ function statesEqual(books: Books): string[] {
 }
 
 /** I11: a create that legacy accepted was recorded before, so that later calls of the sale are proxied too. */
-function carriedNoted(books: Books): string[] {
+function proxiedNoted(books: Books): string[] {
   return books.acknowledged
     .filter(({ legacy_id }) => !books.link.has(legacy_id) && books.legacy_intents.has(legacy_id))
     .filter((call) => !books.legacy_sales.some((sale) => isOf(sale, call)))

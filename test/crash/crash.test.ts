@@ -28,7 +28,7 @@ const crashes: [name: string, points: string[], killOnce: Chain[3], options?: Ch
   ['C9 C10 a webhook before and in the inbox, not answered [F33]', PLAN.inbox, atEvent, { settings: EVENTS_ALONE }],
   ['C11 C12 a change applied, a notice delivered [F33 F119]', PLAN.notice, atEvent, { settings: EVENTS_ALONE }],
   ['C13 during a toggle [F33]', PLAN.toggle, duringToggle, { settle: backToOrders }],
-  ['a sale that is carried, noted and not sent yet', PLAN.carried, atPoint, { settings: ON_LEGACY }],
+  ['a sale that is proxied, noted and not sent yet', PLAN.proxied, atPoint, { settings: ON_LEGACY }],
 ];
 // A database server makes its own backups.
 if (!IS_ON_SERVER) crashes.push(['C15 during a backup [F33 F61]', PLAN.backup, duringBackup]);

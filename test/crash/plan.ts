@@ -45,7 +45,7 @@ export const PLAN = {
     ...rounds(tenths(4), 'notices.committed', 'notice.sent', 'notice.recorded'),
   ],
   toggle: rounds(tenths(10), 'stage.before_save', 'stage.saved'),
-  carried: rounds(tenths(10), 'proxied.row_written'),
+  proxied: rounds(tenths(10), 'proxied.row_written'),
   qr_create: rounds(
     tenths(2),
     'create.before_row',

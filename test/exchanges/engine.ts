@@ -124,8 +124,8 @@ function legacyBody(family: Family, name: string, detail: unknown): Record<strin
 
 function checkAnswer(run: Run, own: Step[]): void {
   const { tables, operation, exchange, link, names } = run;
-  const carried = exchange.upstream.some((step) => step.to === 'legacy');
-  if (operation.answer === null || carried || !TRANSLATED.has(operation.family)) return;
+  const proxied = exchange.upstream.some((step) => step.to === 'legacy');
+  if (operation.answer === null || proxied || !TRANSLATED.has(operation.family)) return;
   const body = fill(own.at(-1)?.answer?.body, names);
   const source = terminalsOf(operation, body);
   if (source === null) apply(run, link, body);

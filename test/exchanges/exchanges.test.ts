@@ -92,7 +92,7 @@ describe('together they cover', () => {
   it.each(tables.operations)('$name: asks nothing that its row does not name', (operation) => {
     const own = exchanges.filter((one) => one.operation === operation.name);
     const asked = new Set(
-      own.flatMap((one) => one.upstream.filter((step) => !isCarriedAsItCame(one, step)).map(routeOf)),
+      own.flatMap((one) => one.upstream.filter((step) => !isProxiedAsItCame(one, step)).map(routeOf)),
     );
     const { upstream, asks } = operation;
     const made = upstream === null ? [] : [`${upstreamRoutes[upstream].method} ${upstreamRoutes[upstream].path}`];
@@ -123,8 +123,8 @@ function rowsOf(family: Family, kinds: readonly ('fields' | 'states' | 'errors')
 }
 
 /** A search of Puente's own is not a proxied call, even where its path is the same. */
-function isCarriedAsItCame(one: Exchange, step: Exchange['upstream'][number]): boolean {
-  return isCarried(step) && !one.operation.endsWith('.search') && step.request.path === one.legacy_request.path;
+function isProxiedAsItCame(one: Exchange, step: Exchange['upstream'][number]): boolean {
+  return isProxied(step) && !one.operation.endsWith('.search') && step.request.path === one.legacy_request.path;
 }
 
 function routeOf({ to, request }: Exchange['upstream'][number]): string {
@@ -137,10 +137,10 @@ function withoutNames(route: string): string {
 }
 
 function changesNothing(step: Exchange['upstream'][number]): boolean {
-  return isCarried(step) || step.request.method === 'GET';
+  return isProxied(step) || step.request.method === 'GET';
 }
 
-function isCarried(step: Exchange['upstream'][number]): boolean {
+function isProxied(step: Exchange['upstream'][number]): boolean {
   return step.to === 'legacy';
 }
 

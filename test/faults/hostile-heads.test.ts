@@ -129,13 +129,13 @@ describe('a sound head', () => {
 
   it('to a path of another spelling is the same sale, or refused where servers read it in different ways [F78]', async () => {
     const made = (): number => upstream.seen.filter(({ path }) => path === '/v1/orders').length;
-    const carried = (): number => upstream.seen.filter(({ path }) => path.toLowerCase().includes('point')).length;
+    const proxied = (): number => upstream.seen.filter(({ path }) => path.toLowerCase().includes('point')).length;
     const before = made();
     const statuses: number[] = [];
     for (const path of [CREATE.toUpperCase(), `${CREATE};x=1`, `/${CREATE}`, CREATE.replace('/devices', '/./devices')])
       statuses.push((await sendRaw(orders.app.public_url, creation(`POST ${path}`, [], SALE))).status);
     expect(statuses).toEqual([400, 400, 201, 201]);
-    expect([made() - before, carried()]).toEqual([0, 0]); // the sale of the previous test, as a retry
+    expect([made() - before, proxied()]).toEqual([0, 0]); // the sale of the previous test, as a retry
   });
 
   it('that the client leaves while it is asked whose its token is: nothing waits for it [F89]', async () => {

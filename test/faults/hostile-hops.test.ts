@@ -51,7 +51,7 @@ const NAMES = ['x-secret-hop', 'te', 'trailer', 'upgrade', 'http2-settings', 'ke
 const GONE = [...NAMES, 'proxy-authorization', 'expect', 'content_length', 'x_idempotency_key'];
 
 describe('headers of one hop', () => {
-  it('are not carried; what the till says to legacy is, untouched [F82]', async () => {
+  it('are not proxied; what the till says to legacy is, untouched [F82]', async () => {
     const answer = await sendRaw(legacy.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
     expect(answer.text).toMatch(/HTTP\/1\.1 200 OK\r\n/);
     const headers = arrived(CREATE);
@@ -65,7 +65,7 @@ describe('headers of one hop', () => {
     });
   });
 
-  it('the session of the console is not carried with the cookies of the same host', async () => {
+  it('the session of the console is not proxied with the cookies of the same host', async () => {
     const target = `POST ${CREATE}`;
     await sendRaw(legacy.app.public_url, creation(target, ['Cookie: till=7; puente_session=secret; lane=2']));
     expect(arrived(CREATE).cookie).toBe('till=7; lane=2');
@@ -141,7 +141,7 @@ describe('an answer behind an answer', () => {
     }
   });
 
-  it('a header with bytes beyond ASCII is carried as it is, and never breaks a sale [F83]', async () => {
+  it('a header with bytes beyond ASCII is proxied as it is, and never breaks a sale [F83]', async () => {
     const named = exactly(...START, 'X-Till: caf\xe9 \xf0\x9f\x92\xb3', 'Content-Length: 15', '', '{"amount":1500}');
     for (const door of [orders, legacy]) {
       const answer = await sendRaw(door.app.public_url, named);

@@ -162,7 +162,7 @@ it('adopts the sales of after the backup by their reference, under their old ids
   }
   expect(listed).toEqual([lost, before]);
   const [sale] = ((await call(`${second.ops_url}/api/sales?limit=1`, { token: OPS_TOKEN })).body as SalesView).sales;
-  expect(Date.parse(sale?.born_at ?? '')).toBe(Number.parseInt(lost.replaceAll('-', '').slice(0, 12), 16));
+  expect(Date.parse(sale?.created_at ?? '')).toBe(Number.parseInt(lost.replaceAll('-', '').slice(0, 12), 16));
   const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the sandbox's shape
   expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
   expect(orders).toHaveLength(4);

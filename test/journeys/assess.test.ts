@@ -88,12 +88,12 @@ describe('a capture of ten thousand calls in stage shadow', () => {
   test('is assessed call by call, and the sums agree with the tills', async () => {
     const { book, sums, remarks, unreadable } = assessment;
     const { operations, calls } = capture.counts;
-    const carried = operations['']?.calls ?? 0;
-    expect(carried).toBeGreaterThan(0);
+    const proxied = operations['']?.calls ?? 0;
+    expect(proxied).toBeGreaterThan(0);
     expect(sums).toMatchObject({
       lines: calls,
-      assessed: calls - carried,
-      no_operation: carried,
+      assessed: calls - proxied,
+      no_operation: proxied,
       unreadable: 0,
       unanswered: 0,
     });
@@ -110,7 +110,7 @@ describe('a capture of ten thousand calls in stage shadow', () => {
     expect(sums.shadowed).toBe(sold);
     expect(sumOf(await book.evidence.verdicts(), ({ count }) => count)).toBe(sold);
     const endpoints = (await book.evidence.unknowns()).filter(({ what }) => what === 'endpoint');
-    expect(sumOf(endpoints, ({ count }) => count)).toBe(carried);
+    expect(sumOf(endpoints, ({ count }) => count)).toBe(proxied);
   });
 
   test('agrees with what was found when the calls came', async () => {

@@ -334,7 +334,7 @@ describe.each(onBoth)('$site, $profile', ({ site, merchant, dialect, profile }) 
   let told: Record<Way, Record<string, Transcript>>;
 
   beforeAll(async () => {
-    told = await inEachWay({ merchant, dialect, profile }, ['direct', 'carried', 'orders'], async (world) => {
+    told = await inEachWay({ merchant, dialect, profile }, ['direct', 'proxied', 'orders'], async (world) => {
       const till = newTill(world);
       const transcripts: Record<string, Transcript> = {};
       for (const [name, steps] of Object.entries(all)) transcripts[name] = await till.run(steps(merchant));
@@ -344,7 +344,7 @@ describe.each(onBoth)('$site, $profile', ({ site, merchant, dialect, profile }) 
 
   test.each(Object.keys(all))('%s', (name) => {
     expect(told.direct[name]?.length).toBeGreaterThan(0);
-    expect(told.carried[name]).toEqual(told.direct[name]);
+    expect(told.proxied[name]).toEqual(told.direct[name]);
     expect(told.orders[name]).toEqual(told.direct[name]);
   });
 

@@ -34,9 +34,9 @@ function crc16(text: string): number {
   let sum = 0xffff;
   for (const byte of new TextEncoder().encode(text)) {
     for (let mask = 0x80; mask > 0; mask >>= 1) {
-      const carried = (sum & 0x8000) !== 0;
+      const proxied = (sum & 0x8000) !== 0;
       sum = (sum << 1) & 0xffff;
-      if (carried !== ((byte & mask) !== 0)) sum ^= 0x1021;
+      if (proxied !== ((byte & mask) !== 0)) sum ^= 0x1021;
     }
   }
   return sum;

@@ -37,7 +37,7 @@ describe.each(sites)('$name', (site) => {
   let announced: Record<Way, number>;
 
   beforeAll(async () => {
-    const results = await inEachQrWay({ merchant: site.merchant }, ['direct', 'carried', 'orders'], async (world) => {
+    const results = await inEachQrWay({ merchant: site.merchant }, ['direct', 'proxied', 'orders'], async (world) => {
       const till = newQrTill(world);
       const transcripts: Record<string, Transcript> = {};
       for (const [name, steps] of Object.entries(scripts)) transcripts[name] = await till.run(steps);
@@ -46,7 +46,7 @@ describe.each(sites)('$name', (site) => {
     });
     const each = <T>(pick: (way: Way) => T): Record<Way, T> => ({
       direct: pick('direct'),
-      carried: pick('carried'),
+      proxied: pick('proxied'),
       orders: pick('orders'),
     });
     told = each((way) => results[way].transcripts);
@@ -55,12 +55,12 @@ describe.each(sites)('$name', (site) => {
 
   test.each(Object.keys(scripts))('%s', (name) => {
     expect(told.direct[name]?.length).toBeGreaterThan(0);
-    expect(told.carried[name]).toEqual(told.direct[name]);
+    expect(told.proxied[name]).toEqual(told.direct[name]);
     expect(told.orders[name]).toEqual(told.direct[name]);
   });
 
   test('nothing else was announced', () => {
     expect(announced.orders).toBe(announced.direct);
-    expect(announced.carried).toBe(announced.direct);
+    expect(announced.proxied).toBe(announced.direct);
   });
 });

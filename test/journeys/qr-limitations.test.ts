@@ -65,7 +65,7 @@ describe('sales', () => {
       '+ < 409 application/json {"error":"in_store_order_pending","message":"The order before this one is not known yet; try again","status":409,"causes":[]}';
     expect(found).toEqual([
       '- < 204 no type',
-      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; the same request can safely be sent again and is not carried out twice","status":504,"causes":[]}',
+      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; the same request can safely be sent again and is not proxied out twice","status":504,"causes":[]}',
       '- < 204 no type',
       pending,
       '- < 204 no type',
@@ -284,12 +284,12 @@ describe('merchant orders', () => {
       const same = await ask(world, `/merchant_orders/${id}`);
       return {
         minted: id > 1e15,
-        carried: paths.every(([method, path]) => reached.some((one) => one.method === method && one.path === path)),
+        proxied: paths.every(([method, path]) => reached.some((one) => one.method === method && one.path === path)),
         refused: reached.every(({ status }) => status !== null && status >= 400),
         reference: same.external_reference,
       };
     });
-    const alike = { carried: true, refused: true, reference: 'INV-0001' };
+    const alike = { proxied: true, refused: true, reference: 'INV-0001' };
     expect(written).toEqual({ direct: { minted: false, ...alike }, orders: { minted: true, ...alike } });
   });
 });
@@ -667,7 +667,7 @@ describe('heads', () => {
   });
 });
 
-describe('HTTP that is carried', () => {
+describe('HTTP that is proxied', () => {
   const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
   const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
   interface Carried {
@@ -676,7 +676,7 @@ describe('HTTP that is carried', () => {
   }
 
   /** The till's answer and legacy's request, directly and through Puente, for each request with legacy's answer. */
-  async function carried(exchanges: [request: string, answer: string][]): Promise<Carried[]> {
+  async function proxied(exchanges: [request: string, answer: string][]): Promise<Carried[]> {
     await each((till) => till.run([sale(v1), OPENED])); // its report names the limitations that cannot be counted
     let answer = '';
     const upstream = await startRawUpstream((_request, socket) => void socket.end(answer, 'latin1'));
@@ -703,13 +703,13 @@ describe('HTTP that is carried', () => {
 
   limitation('LIM-75', async () => {
     const hints = 'HTTP/1.1 104 Upload\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n';
-    const [seen] = await carried([[asking('GET'), hints + OK]]);
+    const [seen] = await proxied([[asking('GET'), hints + OK]]);
     expect(statuses(seen?.direct[0])).toEqual(['HTTP/1.1 104', 'HTTP/1.1 103', 'HTTP/1.1 200']);
     expect(statuses(seen?.puente[0])).toEqual(['HTTP/1.1 103', 'HTTP/1.1 200']);
   });
 
   limitation('LIM-76', async () => {
-    const [seen, more] = await carried([
+    const [seen, more] = await proxied([
       [asking('GET', 'X-A: 1', 'X-B: 2', 'x-a: 3'), OK],
       [asking('GET', 'Cookie: a=1', 'Cookie: puente_session=x; b=2', 'Content_Type: y'), OK],
     ]);
@@ -735,7 +735,7 @@ describe('HTTP that is carried', () => {
       [asking('GET', 'Expect: x'), 417],
     ];
     const odd_answer = 'HTTP/1.1 099 Odd\r\nSet-Cookie: odd=1\r\nContent-Length: 0\r\n\r\n';
-    const seen = await carried([
+    const seen = await proxied([
       ...refused.map(([request]): [string, string] => [request, OK]),
       [asking('GET'), odd_answer],
     ]);

@@ -267,7 +267,7 @@ describe('PaymentRefund', () => {
 });
 
 describe('Invoice', () => {
-  test('search and get are carried to legacy', async () => {
+  test('search and get are proxied to legacy', async () => {
     const found = (await sdk.call('Invoice.search', { options: { limit: 2 } })) as unknown as {
       paging: { total: number; limit: number };
       results: { id: number; preapproval_id: string }[];

@@ -10,7 +10,7 @@ import { type Bench, call, type Receiver, startBench, startReceiver } from '../k
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
 
-export type Way = 'direct' | 'carried' | 'orders';
+export type Way = 'direct' | 'proxied' | 'orders';
 
 export interface WorldOptions {
   merchant: string;

@@ -50,7 +50,7 @@ function withFile(all: Documents, own: Documents, file: string): Documents {
   };
   return {
     revision: all.revision,
-    carried: all.carried,
+    proxied: all.proxied,
     operations: file === 'operations.yaml' ? own.operations : all.operations,
     sites: file === 'sites.yaml' ? own.sites : all.sites,
     limitations: file === 'limitations.yaml' ? own.limitations : all.limitations,

@@ -434,7 +434,7 @@ describe('the tables together', () => {
       ['POST', '/point/integration-api/integrator'],
       ['PATCH', '/point/integration-api'],
     ] as const;
-    expect(cases.map(([method, path]) => tables.isCarried(method, path))).toEqual([
+    expect(cases.map(([method, path]) => tables.isProxied(method, path))).toEqual([
       true,
       true,
       true,

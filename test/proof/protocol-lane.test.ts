@@ -124,7 +124,7 @@ describe('whose a call is', () => {
     expect(await lane(TILL, 'qr', BLANK)).toMatchObject(orders('orders'));
   });
 
-  it('is asked where neither tells, and on legacy the call is carried all the same', async () => {
+  it('is asked where neither tells, and on legacy the call is proxied all the same', async () => {
     await set({ stage: 'legacy' });
     for (const [named, kind] of [
       [HISTORY, 'payments'],
@@ -170,7 +170,7 @@ describe('new work', () => {
     expect(await lane(named, kind, FORGED)).toEqual(refused('orders', 'unauthorized'));
   });
 
-  it('on a canary goes by its unit; what has none is carried', async () => {
+  it('on a canary goes by its unit; what has none is proxied', async () => {
     await set({ stage: 'canary', share: 0, units_in: [TILL.slot] });
     expect(await lane(TILL)).toMatchObject(orders('canary'));
     expect(await lane(DEVICE, 'intents')).toEqual(legacy('canary'));
@@ -183,7 +183,7 @@ describe('new work', () => {
     expect(names()).toEqual(['pos', 'pos']);
   });
 
-  it('after a safety stop is carried', async () => {
+  it('after a safety stop is proxied', async () => {
     const evidence = { calls: 40, faults: 20, slow: 0, window_ms: 300_000, sample: null };
     const trip = { at: NOON, why: 'half of the calls failed', evidence };
     await stand.store.merchants.saveTrips(MERCHANT, { qr: trip }, 1, auditOf('safety stop'));

@@ -64,7 +64,7 @@ async function chosen(change: Partial<LegacyCall>): Promise<Partial<LegacyCall>>
 }
 
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
-  if (answer.kind !== 'answer') throw new Error('it was carried');
+  if (answer.kind !== 'answer') throw new Error('it was proxied');
   const { error } = answer.body as { error?: unknown };
   return { status: answer.status, error, headers: answer.headers ?? {} };
 }
@@ -274,7 +274,7 @@ describe('what upstream said', () => {
   it('an answer that did not leave whole has told nothing', async () => {
     stand.answers = [creates()];
     const answer = await open();
-    if (answer.kind !== 'answer') throw new Error('it was carried');
+    if (answer.kind !== 'answer') throw new Error('it was proxied');
     await answer.over?.(true);
     expect(await links()).toMatchObject([{ acknowledged_at: NOON }]);
     await answer.over?.(false);
@@ -576,7 +576,7 @@ describe('a terminal that has something', () => {
 });
 
 describe('a sale of a merchant on legacy', () => {
-  it('is carried, and nothing is written', async () => {
+  it('is proxied, and nothing is written', async () => {
     await stage('legacy');
     expect(await open()).toEqual({ kind: 'proxy' });
     expect([await links(), stand.asked]).toEqual([[], []]);
@@ -642,7 +642,7 @@ describe('a sale of a merchant on legacy', () => {
   });
 
   it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(
-    'a defect is not carried',
+    'a defect is not proxied',
     async (defect) => {
       await live();
       await stage('legacy');
@@ -746,7 +746,7 @@ describe('a dynamic code', () => {
     expect(told(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).status).toBe(201);
   });
 
-  it('of a merchant moved back: an untold one is joined, others are carried', async () => {
+  it('of a merchant moved back: an untold one is joined, others are proxied', async () => {
     await openCode();
     await stage('legacy');
     expect(await openCode({ body: { ...CODE, external_reference: 'Factura 3' } })).toEqual({ kind: 'proxy' });
@@ -756,7 +756,7 @@ describe('a dynamic code', () => {
     expect(await links()).toHaveLength(1);
   });
 
-  it('of a merchant moved back, equal to one that its till was told of long ago, is carried', async () => {
+  it('of a merchant moved back, equal to one that its till was told of long ago, is proxied', async () => {
     stand.answers = [creates(order())];
     await openCode();
     await openCode({ body: { ...CODE, title: 'Untold' } });

@@ -50,7 +50,7 @@ function truth(): History {
     database: {
       read_at: 1_000_000,
       links,
-      carried: [{ merchant_id: SHOP, legacy_id: null, client_reference: 'Q-4' }],
+      proxied: [{ merchant_id: SHOP, legacy_id: null, client_reference: 'Q-4' }],
       events: [{ event: 'ORD1 order.processed', state: 'done' }],
       waiting: [],
       reported: [],

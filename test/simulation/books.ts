@@ -15,7 +15,7 @@ export function bookOf(world: SimulatedWorld): History {
     sales: [...clients.sales.values()],
     calls: clients.calls,
     upstream: network.calls,
-    carried: carrier.log,
+    proxied: carrier.log,
     webhooks: mail.log,
     deliveries: receivers.log,
     orders: [...service.world.orders.values()].map((order) => orderOf(service, order)),

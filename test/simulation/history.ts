@@ -171,7 +171,7 @@ export interface History {
   sales: SaleFacts[];
   calls: TillCall[];
   upstream: UpstreamCall[];
-  carried: ProxiedCall[];
+  proxied: ProxiedCall[];
   webhooks: Webhook[];
   deliveries: Delivery[];
   orders: Order[];

@@ -9,7 +9,7 @@ const BY_WORK = {
   links: 'a create on the orders lane whose token upstream has accepted; `retention.links_ms`',
   link_states: 'a change of a link; goes with it',
   refunds: 'a refund or its cancel; goes with its link',
-  legacy_sales: 'a create that was carried; goes when legacy holds nothing by it any more',
+  legacy_sales: 'a create that was proxied; goes when legacy holds nothing by it any more',
   notices: 'a change that a receiver is told; goes with its link, or before',
   notice_attempts: 'a delivery; they come ever later, and go with the notice',
   events:

@@ -9,7 +9,7 @@ import { placeAll, underneath } from '../underneath.ts';
 const DIALECT = 'point_integration_wh';
 
 export const onLegacy: Scene = {
-  title: 'Four merchants are attached: all of it is carried to legacy, byte for byte',
+  title: 'Four merchants are attached: all of it is proxied to legacy, byte for byte',
   async play(journey) {
     const { shops, transcript, stand, office } = journey;
     const { ar, br, cl, mx } = shops;

@@ -209,7 +209,7 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 
 /** A capture does not contain the merchant's settings on this installation. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
-  const { revision, operations, isCarried } = tables.of(merchant_id);
+  const { revision, operations, isProxied } = tables.of(merchant_id);
   const unsaid = {
     stage: null,
     unknown: null,
@@ -228,7 +228,7 @@ function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<
     acknowledged: [],
     legacy_use: null,
   };
-  return { merchant_id, now, tables_revision: revision, operations, isCarried, ...unsaid, ...nothing };
+  return { merchant_id, now, tables_revision: revision, operations, isProxied, ...unsaid, ...nothing };
 }
 
 function few(merchants: readonly string[]): string {

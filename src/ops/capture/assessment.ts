@@ -59,7 +59,7 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
       const operations = tally.operations(merchant_id);
       const logged = operations.filter((one) => one.logged === one.calls).map(({ operation }) => operation);
       // Of headers and bodies a log says nothing, not even that they were there.
-      const isOfLogs = ({ operation, state }: CoverageCellView) => state === 'carried' && logged.includes(operation);
+      const isOfLogs = ({ operation, state }: CoverageCellView) => state === 'unchecked' && logged.includes(operation);
       return {
         merchant_id,
         readiness: withoutCommands(verdict),

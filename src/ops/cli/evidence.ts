@@ -25,7 +25,7 @@ export const evidenceFaces: Faces = {
   coverage: face<CoverageView>({
     notes: `
 equal: the field reached the order. different: it did not. seen: it was in calls proxied to legacy, which are not compared.
-carried: the operation was called, but its calls were not checked for the field. never seen: no call had it.`,
+unchecked: the operation was called, but its calls were not checked for the field. never seen: no call had it.`,
     examples: ['puente coverage 700100200 --state never_seen'],
     text({ cells, operations }) {
       const never = operations.filter(({ calls }) => calls === 0).map((one) => one.operation);

@@ -148,8 +148,8 @@ const saleColumns: Columns<SaleLine> = {
       ...(client_reference === null ? [] : [oneLine(client_reference)]),
     ].join('\n'),
   state: 'state',
-  'created, amount': ({ born_at, amount, currency, lane }) =>
-    `${born_at}\n${amount === null ? 'amount unknown' : `${amount} ${currency}`}\non ${lane}`,
+  'created, amount': ({ created_at, amount, currency, lane }) =>
+    `${created_at}\n${amount === null ? 'amount unknown' : `${amount} ${currency}`}\non ${lane}`,
 };
 
 function storyText(trace: Trace, with_rules: boolean): string {
@@ -184,7 +184,7 @@ function headOf(sale: SaleView, found_as: string): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
-    `Found as ${found_as}: merchant ${namedAs(sale.merchant, sale.merchant_name)}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
+    `Found as ${found_as}: merchant ${namedAs(sale.merchant, sale.merchant_name)}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.created_at}`,
     `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
     ...known,
   ].join('\n');

@@ -276,7 +276,7 @@ type Loss = z.infer<typeof lossesView>['losses'][number];
 type Difference = z.infer<typeof differencesView>['differences'][number];
 type Cell = z.infer<typeof coverageView>['cells'][number];
 
-const STATES = ['equal', 'different', 'seen', 'carried', 'never_seen'] as const;
+const STATES = ['equal', 'different', 'seen', 'unchecked', 'never_seen'] as const;
 
 export function losses(words: Words, found: readonly Loss[]): Html {
   const { t } = words;

@@ -76,7 +76,7 @@ export const salePages: readonly Page[] = [saleList, acknowledgePage];
 function saleTable(words: Words, sales: readonly Sale[]): Html {
   const { t } = words;
   const rows = sales.map((sale) => ({
-    created: timeOf(words, sale.born_at),
+    created: timeOf(words, sale.created_at),
     sale: traceLink(sale, sale.legacy_id ?? sale.client_reference),
     merchant: merchantLink(sale.merchant, sale.merchant_name),
     unit: sale.unit,

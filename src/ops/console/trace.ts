@@ -96,14 +96,15 @@ function acknowledging({ t }: Words, { sale, trouble }: Trace): Content {
 
 function saleFacts(words: Words, sale: Sale): Html {
   const { t } = words;
-  const { merchant, merchant_name, family, unit, amount, currency, lane, born_at, state, legacy_state, ends_at } = sale;
+  const { merchant, merchant_name, family, unit, amount, currency, lane, created_at, state, legacy_state, ends_at } =
+    sale;
   const ids = IDS.filter((name) => sale[name] !== null).map(
     (name) => html`<dt>${t(`sale.${name}`)}</dt><dd><code>${sale[name]}</code></dd>`,
   );
   return html`<dl class="facts">
 <dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>${merchant_name === null ? '' : html` ${merchant_name}`}, ${family} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`}</dd>
-<dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, born_at)}</dd>
+<dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
 <dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
 ${ids}

@@ -105,10 +105,10 @@ function credentialFindings(seen: Seen, { credential, merchant_id, operations, s
 }
 
 /** Unknown endpoints, fields and headers, where the merchant's policy refuses them. */
-function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }: ReadinessFacts): Finding[] {
+function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isProxied }: ReadinessFacts): Finding[] {
   if (unknown === null) return [];
   return unknowns
-    .filter((one) => unknown[one.what] === 'refuse' || (unknown.write === 'refuse' && isSalesWrite(one, isCarried)))
+    .filter((one) => unknown[one.what] === 'refuse' || (unknown.write === 'refuse' && isSalesWrite(one, isProxied)))
     .map(({ what, name, count }) => {
       const command =
         unknown[what] === 'refuse'
@@ -121,11 +121,11 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }
 /** A write to a path of sales; `merchants.unknown_write` refuses it for units on orders, unless the tables proxy it. */
 function isSalesWrite(
   { what, name }: Pick<Seen['unknowns'][number], 'what' | 'name'>,
-  isCarried: ReadinessFacts['isCarried'],
+  isProxied: ReadinessFacts['isProxied'],
 ): boolean {
   const [, method = '', path = ''] =
     /^(?!GET |HEAD |OPTIONS )([A-Z]+) (\/(?:point|instore|mpmobile)\/.*)$/.exec(name) ?? [];
-  return what === 'endpoint' && method !== '' && !isCarried(method, path);
+  return what === 'endpoint' && method !== '' && !isProxied(method, path);
 }
 
 function faultFindings(seen: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
@@ -184,14 +184,14 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
       const sides = { operation, count, legacy, ...sideOf(orders) };
       return finding('error_difference', sides, showOf(one), { operation, sample });
     });
-  const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
+  const proxied = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
   const found = [
     ...unacknowledged(facts),
     ...[selfService(seen.ledger, merchant_id), losses, errors, refusedKinds(seen, facts)].flat(),
   ];
-  if (carried.length === 0) return found;
-  const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
-  const told = { names: names.join(', '), more: carried.length - names.length };
+  if (proxied.length === 0) return found;
+  const names = proxied.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
+  const told = { names: names.join(', '), more: proxied.length - names.length };
   return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
 }
 

@@ -18,9 +18,9 @@ import type { EvidenceSource } from './readiness.ts';
 
 /**
  * `equal`, `different`: in compared calls, where it did or did not get through. `seen`: in proxied calls that were not
- * compared. `carried`: in no compared call, but other calls were not compared. `never_seen`: in no call.
+ * compared. `unchecked`: in no compared call, but other calls were not compared. `never_seen`: in no call.
  */
-export const coverageStates = ['different', 'equal', 'seen', 'carried', 'never_seen'] as const;
+export const coverageStates = ['different', 'equal', 'seen', 'unchecked', 'never_seen'] as const;
 type CoverageState = (typeof coverageStates)[number];
 
 export const coverageQuery = z.strictObject({
@@ -84,12 +84,12 @@ function unseenState(
   seen: readonly CoverageRow[],
 ): (field: string) => CoverageState {
   const rows = traffic.filter((row) => row.operation === operation.name && row.outcome !== 'auth');
-  const isCarried = rows.some(({ lane }) => lane === 'legacy');
+  const isUnchecked = rows.some(({ lane }) => lane === 'legacy');
   const looked_at = comparedCalls(seen);
   return (field) => {
     if (rows.length === 0) return 'never_seen';
     if (field.startsWith('path.')) return 'seen';
-    return isCarried && looked_at < sumOf(rows) ? 'carried' : 'never_seen';
+    return isUnchecked && looked_at < sumOf(rows) ? 'unchecked' : 'never_seen';
   };
 }
 

@@ -35,7 +35,7 @@ export interface ReadinessFacts {
   /** Of the tables that would translate the calls. */
   tables_revision: string;
   operations: readonly Operation[];
-  isCarried: Tables['isCarried'];
+  isProxied: Tables['isProxied'];
   stage: Stage | null;
   /** Kinds on canary or on orders: their next move needs evidence from the orders lane. */
   on_orders: readonly RoutedKind[];

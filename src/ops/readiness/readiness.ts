@@ -115,7 +115,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     now,
     tables_revision: tables.revision,
     operations: tables.operations,
-    isCarried: tables.isCarried,
+    isProxied: tables.isProxied,
     stage: stageInForce(settings, merchant, null).stage,
     on_orders,
     unknown: {

@@ -54,7 +54,7 @@ const saleLine = saleView
     amount: true,
     currency: true,
     legacy_state: true,
-    born_at: true,
+    created_at: true,
   })
   .extend({ state: z.enum(saleStates).describe('`not_known`: no answer or event has shown how it ended') });
 export type SaleLine = z.infer<typeof saleLine>;

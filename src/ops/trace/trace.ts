@@ -44,7 +44,7 @@ export const saleView = z.object({
   currency: z.string(),
   legacy_state: z.string().nullable().describe('what the till sees'),
   state: z.string().describe('of the link, or of the remembered sale'),
-  born_at: time,
+  created_at: time,
   ends_at: time.nullable().describe('latest end while it is open'),
   tables_revision: z.string().nullable(),
 });
@@ -160,7 +160,7 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
     currency: site.currency,
     legacy_state: legacy_state ?? sale?.end_state ?? null,
     state,
-    born_at: iso(created_at),
+    created_at: iso(created_at),
     ends_at: isOpen(known) ? iso(ends_at) : null,
     tables_revision,
   };

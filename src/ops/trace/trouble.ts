@@ -43,9 +43,9 @@ export function troubleOfLegacySale({ state, created_at, ends_at }: LegacySale):
 /** A call to upstream and its answer. */
 export function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken {
   const took_ms = rounded(duration_ms, 1);
-  const is_carried = name === 'legacy';
+  const is_proxied = name === 'legacy';
   if (status === null)
-    return is_carried ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
+    return is_proxied ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
   const answer = { status, code, took_ms };
-  return is_carried ? say('step.carried', answer) : say('step.asked', { name, ...answer });
+  return is_proxied ? say('step.carried', answer) : say('step.asked', { name, ...answer });
 }

@@ -136,7 +136,7 @@ async function guard(ports: Ports, call: Ongoing, method: string, target: string
   const unrouted = method === 'OPTIONS' ? null : unroutedOf(ports.tables.operations, target);
   if (unrouted === null) return null;
   const { is_odd, is_of_sales, slot, kind, path } = unrouted;
-  if (!is_odd && ports.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
+  if (!is_odd && ports.tables.isProxied(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
   const family = familyOf(`${path}/`);
   const is_write = is_of_sales && !READING.has(method);
   if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'carry')) return null;

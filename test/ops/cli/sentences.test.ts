@@ -16,7 +16,7 @@ const stale = { ...of, kind: 'stale', what: 'The order has moved on.', said: nul
 const unread = (count: number) => Array.from({ length: count }, (_, nth) => ({ ...of, legacy_id: `sale-${nth}` }));
 const sale = {
   ...{ merchant: '700100200', merchant_name: 'Café Sur', lane: 'orders', family: 'point', unit: 'PAX_1' },
-  ...{ legacy_id: SALE, client_reference: 'mesa 4', amount: '15.00', currency: 'ARS', state: 'paid', born_at: at },
+  ...{ legacy_id: SALE, client_reference: 'mesa 4', amount: '15.00', currency: 'ARS', state: 'paid', created_at: at },
 };
 const disagreement = { kind: 'approvals', what: 'The order is processed.', said: null, is_acknowledged: false };
 const head = { sequence: 7, hash: 'f'.repeat(64) };

@@ -52,7 +52,7 @@ describe('back on legacy, with a sale of orders still on the point of sale', () 
     expect(orders()).toEqual(before);
   });
 
-  it('a point of sale without anything of ours is carried, by number as by external id', async () => {
+  it('a point of sale without anything of ours is proxied, by number as by external id', async () => {
     const before = orders();
     const path = `${NUMBERED}/${numbers.SUC002POS001}`;
     expect((await bench.till(path, { method: 'POST', body: preference("legacy's") })).status).toBe(200);
@@ -68,7 +68,7 @@ describe('back on legacy, with a sale of orders still on the point of sale', () 
     expect(orders()).toEqual({ static: ['canceled'] });
   });
 
-  it('afterwards everything is carried, even a body that orders would refuse', async () => {
+  it('afterwards everything is proxied, even a body that orders would refuse', async () => {
     const path = `${NUMBERED}/${numbers.SUC001POS001}`;
     const headers = { 'content-type': 'text/plain' };
     expect((await bench.till(path, { method: 'POST', body: preference('again'), headers })).status).toBe(200);

@@ -72,7 +72,7 @@ const facts: ReadinessFacts = {
   now: RECEIVED_AT + DAY_MS,
   tables_revision: tables.revision,
   operations: tables.operations,
-  isCarried: tables.isCarried,
+  isProxied: tables.isProxied,
   stage: 'shadow',
   unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'carry' },
   notice_url: true,
@@ -212,7 +212,7 @@ describe('blocked', () => {
     ['PATCH', '/point/integration-api/integrator'],
     ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890`],
     ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890/`],
-  ])('not by a documented write that makes no sale and is carried: %s %s', async (method, path) => {
+  ])('not by a documented write that makes no sale and is proxied: %s %s', async (method, path) => {
     const unknown = { endpoint: 'carry', field: 'note', header: 'carry', write: 'refuse' } as const;
     const found = await judged(withUnknown([{ what: 'endpoint', name: endpointName(method, path) }]), { unknown });
     expect(found.blocked_by).toEqual([]);

@@ -108,7 +108,7 @@ describe('decisions and incidents', () => {
   });
 });
 
-it('the fleet: everybody who is known or was carried, with exact sums, and what stands in the way', async () => {
+it('the fleet: everybody who is known or was proxied, with exact sums, and what stands in the way', async () => {
   const { store } = harness;
   await setMerchant(store, MERCHANT, { stage: 'shadow' });
   const loss = newLoss();

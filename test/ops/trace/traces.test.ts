@@ -193,7 +193,7 @@ it('a QR sale on orders: by its merchant order and its payment, with each notice
 });
 
 describe('a sale created on legacy', () => {
-  it('of a merchant that nobody has set up: by its id and by its reference, with what was carried', async () => {
+  it('of a merchant that nobody has set up: by its id and by its reference, with what was proxied', async () => {
     const device = 'NEWLAND_N950__LOAD0000102';
     const options = { merchant: BRAZIL };
     const id = idOf(await shop.create(device, { additional_info: { external_reference: 'mesa 5' } }, options));

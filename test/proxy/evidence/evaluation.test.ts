@@ -21,7 +21,7 @@ const call: Exchange = { ...task.exchange, fired: shadow.fired, losses: shadow.l
 const note = { name: 'create', status: 201, code: null, duration_ms: 3 };
 
 const cancel: Partial<Exchange> = { operation: 'point.cancel_intent_without_device', fired: [], losses: [] };
-const carried: Partial<Exchange> = { lane: 'legacy', stage: 'shadow', fired: [], losses: [] };
+const proxied: Partial<Exchange> = { lane: 'legacy', stage: 'shadow', fired: [], losses: [] };
 
 /** A replaced code: its limitations depend on the upstream calls and on the answer (LIM-21, LIM-55). */
 const replaced = (name: string, status: number, code: string | null = null): Partial<Exchange> => ({
@@ -63,8 +63,8 @@ const ways: Record<string, Partial<Exchange>> = {
   'a code whose create failed': replaced('create', 500),
   'a code whose fee was refused': replaced('create', 500, 'marketplace_not_valid'),
   'a mark of the code': { limitations: ['LIM-07'] },
-  'a carried call': carried,
-  'a carried call with its shadow': { ...carried, shadow },
+  'a proxied call': proxied,
+  'a proxied call with its shadow': { ...proxied, shadow },
 };
 
 describe('evaluating one exchange after the other', () => {

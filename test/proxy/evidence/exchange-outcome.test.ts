@@ -23,9 +23,9 @@ describe('an outcome', () => {
     ['the same with a 500', 404, [note('users_me', 200), note('get', 503)], 'fault'],
     ['a refusal although nobody could say whose token it is', 400, [note('users_me', 500)], 'business'],
     ['a till that left', TILL_LEFT, [], 'fault'],
-    ['a carried answer', 200, [note('legacy', 200)], 'ok'],
-    ['a carried answer that broke off', 200, [note('legacy', null)], 'fault'],
-    ['a carried refusal', 422, [note('legacy', 422)], 'business'],
+    ['a proxied answer', 200, [note('legacy', 200)], 'ok'],
+    ['a proxied answer that broke off', 200, [note('legacy', null)], 'fault'],
+    ['a proxied refusal', 422, [note('legacy', 422)], 'business'],
   ])('%s', (_name, status, upstream, outcome) => {
     expect(outcomeOf(status, upstream)).toBe(outcome);
   });

@@ -127,22 +127,22 @@ async function keptOne(target: string): Promise<Kept> {
   return kept as Kept; // waited for
 }
 
-describe('a carried create', () => {
+describe('a proxied create', () => {
   it.each(Object.keys(answers))('answered %s: the same bytes with and without Puente', async (name) => {
     const body = Buffer.from(`{"amount":1500, "additional_info":{"external_reference":"${name}"}}`);
     const target = `${CREATE}?answer=${name}`;
     const direct = await exchange(legacy.url, 'POST', target, body);
-    const carried = await exchange(puente.app.public_url, 'POST', target, body);
-    expect(carried.seen).toEqual(direct.seen);
-    const { link, ...own } = carried.told.headers;
-    expect({ ...carried.told, headers: own }).toEqual({
+    const proxied = await exchange(puente.app.public_url, 'POST', target, body);
+    expect(proxied.seen).toEqual(direct.seen);
+    const { link, ...own } = proxied.told.headers;
+    expect({ ...proxied.told, headers: own }).toEqual({
       ...direct.told,
       headers: Object.fromEntries(Object.entries(direct.told.headers).filter(([key]) => key !== 'link')),
     });
     expect(link, 'an answer that has its own keeps it').toBe(
       direct.told.headers.link ?? '<https://till.example/old>; rel="deprecation"',
     );
-    expect(carried.deprecation).toBe('@1700000000');
+    expect(proxied.deprecation).toBe('@1700000000');
     const kept = await keptOne(target);
     expect(kept).toMatchObject({
       lane: 'legacy',
@@ -168,9 +168,9 @@ describe('a carried create', () => {
   ])('whose body is %s arrives as it was sent', async (_name, length, piece) => {
     const body = BIG.subarray(0, length);
     const direct = await exchange(legacy.url, 'POST', CREATE, body, piece);
-    const carried = await exchange(puente.app.public_url, 'POST', CREATE, body, piece);
-    expect(carried.seen).toEqual(direct.seen);
-    expect(carried.told.digest).toEqual(direct.told.digest);
+    const proxied = await exchange(puente.app.public_url, 'POST', CREATE, body, piece);
+    expect(proxied.seen).toEqual(direct.seen);
+    expect(proxied.told.digest).toEqual(direct.told.digest);
   });
 
   it.each([
@@ -180,12 +180,12 @@ describe('a carried create', () => {
     ['OPTIONS', '/anything?answer=empty'],
   ])('and %s %s are the same too', async (method, target) => {
     const direct = await exchange(legacy.url, method, target, null);
-    const carried = await exchange(puente.app.public_url, method, target, null);
-    expect({ ...carried.seen, headers: { ...carried.seen.headers, 'content-length': '0' } }).toEqual({
+    const proxied = await exchange(puente.app.public_url, method, target, null);
+    expect({ ...proxied.seen, headers: { ...proxied.seen.headers, 'content-length': '0' } }).toEqual({
       ...direct.seen,
       headers: { ...direct.seen.headers, 'content-length': '0' },
     });
-    expect([carried.told.status, carried.told.digest, carried.told.headers['content-length']]).toEqual([
+    expect([proxied.told.status, proxied.told.digest, proxied.told.headers['content-length']]).toEqual([
       direct.told.status,
       direct.told.digest,
       direct.told.headers['content-length'],
@@ -232,7 +232,7 @@ describe('what a large body leaves behind', () => {
   });
 });
 
-describe('a carried create that nobody can say the end of', () => {
+describe('a proxied create that nobody can say the end of', () => {
   it.each(['reset', 'half'])('after a %s it may exist, and holds its unit', async (name) => {
     const body = JSON.stringify({ amount: 1500, additional_info: { external_reference: name } });
     const target = `${CREATE}?answer=${name}`;

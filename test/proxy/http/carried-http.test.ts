@@ -109,7 +109,7 @@ describe('a request', () => {
   });
 
   it.each(['X_Access_Token', 'x-access_token', 'Content_Type', 'X_Idempotency-Key'])(
-    'is carried without %s, which some servers read with dashes [F82]',
+    'is proxied without %s, which some servers read with dashes [F82]',
     async (name) => {
       const head = ['Host: a', BEARER, `${name}: other`, 'X_Other: kept', 'Connection: close'];
       const { seen } = await exchange(lines('GET /v1/documents HTTP/1.1', ...head), OK);
@@ -118,7 +118,7 @@ describe('a request', () => {
     },
   );
 
-  it('with a trailer announced beside a length is carried without it', async () => {
+  it('with a trailer announced beside a length is proxied without it', async () => {
     const head = ['Host: a', BEARER, 'Trailer: X-Sum', 'Content-Length: 2', 'Connection: close'];
     const { seen, told } = await exchange(`${lines('POST /v1/documents HTTP/1.1', ...head)}{}`, OK);
     expect(seen).not.toMatch(/trailer/i);

@@ -155,7 +155,7 @@ describe('what no table knows', () => {
     expect(point.answer.body).toMatchObject({ error: '111', status: 404 });
   });
 
-  it('of nobody is carried, whatever the default: a till must get its new token', async () => {
+  it('of nobody is proxied, whatever the default: a till must get its new token', async () => {
     const { kept: one } = await kept('/oauth/token', { token: null, body: { grant_type: 'x' } });
     expect(one).toMatchObject({ merchant_id: null, unknown: [{ what: 'endpoint', name: 'POST /oauth/token' }] });
     expect(one.upstream).toMatchObject([{ name: 'legacy' }]);

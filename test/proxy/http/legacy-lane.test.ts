@@ -53,7 +53,7 @@ describe('a merchant on legacy', () => {
     ['GET', '/v1/payments/search?criteria=desc&a[]=1&b=%20%7B', ''],
     ['POST', '/oauth/token', 'grant_type=x&code=%zz'],
     ['OPTIONS', '/anything/./at//all/', ''],
-  ])('%s %s is carried untouched', async (method, path, body) => {
+  ])('%s %s is proxied untouched', async (method, path, body) => {
     await open();
     const token = tokenOf(ARGENTINA);
     const headers = [
@@ -280,7 +280,7 @@ describe('a merchant on orders', () => {
     ['the cancel of one', 'DELETE', `${POINT}/devices/${DEVICE}/payment-intents/${INTENT}`],
     ['a refund intent that is read', 'GET', `${POINT}/refund/${INTENT}`],
     ['a payment', 'GET', '/v1/payments/16500000001'],
-  ])('has %s carried', async (_name, method, path) => {
+  ])('has %s proxied', async (_name, method, path) => {
     await openOrders();
     const answer = await puente.till(path, { method });
     expect([answer.status, answer.body]).toMatchObject([207, { legacy: `${method} ${path}` }]);
@@ -289,7 +289,7 @@ describe('a merchant on orders', () => {
   it.each([
     ['with a length', false],
     ['in chunks', true],
-  ])('has a refund of a payment that is not ours carried with its body, %s', async (_name, chunked) => {
+  ])('has a refund of a payment that is not ours proxied with its body, %s', async (_name, chunked) => {
     await openOrders();
     const body = '{"payment_id":"999", "additional_info":{"print_on_terminal":["SELLER_TICKET"]}}';
     const sent = chunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
@@ -306,7 +306,7 @@ describe('a merchant on orders', () => {
     expect(answer.text).toContain(digestOf(body));
   });
 
-  it('has one whose body comes slowly carried with its body', async () => {
+  it('has one whose body comes slowly proxied with its body', async () => {
     await openOrders();
     const body = ['{"payment_id":', '"999"', '}'];
     const slowly = async function* (): AsyncGenerator<string> {

@@ -39,7 +39,7 @@ describe('what is refused', () => {
   });
 
   it.each(['/merchant_orders/abc', '/merchant_orders/40123456789', '/merchant_orders/8000000000000001'])(
-    '%s is none of ours and is carried',
+    '%s is none of ours and is proxied',
     async (path) => {
       const direct = await call(shop.bench.sandbox.url + path, { token: tokenOf(ARGENTINA) });
       const told = await shop.bench.till(path);
@@ -48,7 +48,7 @@ describe('what is refused', () => {
     },
   );
 
-  it("another merchant's is carried, as one that nobody knows", async () => {
+  it("another merchant's is proxied, as one that nobody knows", async () => {
     const reference = freshReference();
     await made(shop.bench.till(v1(TILL), { body: { ...PREFERENCE, external_reference: reference } }));
     const { id } = await shop.only(reference);

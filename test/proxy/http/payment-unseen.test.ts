@@ -79,13 +79,13 @@ describe('a payment of ours that nobody told us of', () => {
     expect(await reads(`/v1/payments/${number}`)).toBe(before);
   });
 
-  it('is carried while it can not be read, and ours as soon as it can', async () => {
+  it('is proxied while it can not be read, and ours as soon as it can', async () => {
     const reference = freshReference();
     const number = await paidUnseen(reference);
     const path = `/v1/payments/${number}`;
     await shop.fault({ method: 'GET', path, kind: 'error', status: 503, code: 'away', times: 2 });
-    const carried = await shop.till(path);
-    expect([carried.status, carried.text]).toEqual([503, expect.stringContaining('away')]);
+    const proxied = await shop.till(path);
+    expect([proxied.status, proxied.text]).toEqual([503, expect.stringContaining('away')]);
     expect(await payment(shop, number)).toMatchObject({ external_reference: reference });
   });
 });
@@ -104,14 +104,14 @@ describe('a payment that is none of ours', () => {
     expect((await reads(path)) - before).toBe(6);
   });
 
-  it('is carried without a question for a merchant who never had a sale on orders', async () => {
+  it('is proxied without a question for a merchant who never had a sale on orders', async () => {
     const [before, users] = [await reads(`/v1/payments/${NOBODYS}`), await reads('/users/me')];
     expect((await shop.till(`/v1/payments/${NOBODYS}`, { merchant: BRAZIL })).status).toBe(404);
     expect((await reads(`/v1/payments/${NOBODYS}`)) - before).toBe(1);
     expect(await reads('/users/me')).toBe(users);
   });
 
-  it('is carried with a token that nobody has accepted, which legacy refuses', async () => {
+  it('is proxied with a token that nobody has accepted, which legacy refuses', async () => {
     const number = await paidUnseen(freshReference());
     const token = `APP_USR-1-112026-${'f'.repeat(32)}-${ARGENTINA}`;
     const before = await reads(`/v1/payments/${number}`);

@@ -84,7 +84,7 @@ const stories: [string, Step[]][] = [
   ],
 ];
 
-describe('carried as they are, the token in its header and in the query:', () => {
+describe('proxied as they are, the token in its header and in the query:', () => {
   it.each(stories)('%s', async (_name, steps) => {
     for (const place of PLACES) {
       await startOver();
@@ -183,10 +183,10 @@ async function compare(steps: Step[], place: Place = 'header', ids: string[] = [
     expect(answers[0]?.status, `${step.ask} ${answers[0]?.text}`).toBe(step.status);
     all.push(answers);
   }
-  const carried = request_log.list().slice(before);
+  const proxied = request_log.list().slice(before);
   for (const { ask, status } of steps) {
     const [method, path] = ask.replace('{id}', ids[1] ?? '').split(/[ ?]/);
-    expect(carried, 'the service itself was asked').toContainEqual(expect.objectContaining({ method, path, status }));
+    expect(proxied, 'the service itself was asked').toContainEqual(expect.objectContaining({ method, path, status }));
   }
   return all;
 }

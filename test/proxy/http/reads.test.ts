@@ -17,7 +17,7 @@ describe('nothing to read', () => {
   it.each([
     ['an id nobody knows', '019539a0-0000-7000-8000-00000000dead', 404],
     ['an id of no form', 'not-an-id', 404],
-  ])('%s is carried to legacy', async (_name, id, status) => {
+  ])('%s is proxied to legacy', async (_name, id, status) => {
     shop = await openShop();
     expect((await shop.read(id)).status).toBe(status);
     expect((await shop.requests(`${POINT}/payment-intents/${id}`)).length).toBe(1);

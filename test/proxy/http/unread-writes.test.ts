@@ -17,7 +17,7 @@ async function open(settings: Record<string, string> = {}): Promise<void> {
   upstream = await startUnruly((seen, response) => {
     if (seen.path === '/users/me') answerWho(response);
     else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
-    else answerJson(response, 207, { carried: true });
+    else answerJson(response, 207, { proxied: true });
   });
   puente = await startOutside(upstream.url, settings);
 }
@@ -30,7 +30,7 @@ async function send(line: string, headers = [BEARER], body = '{"amount":1500}') 
   return { status, body: text.split('\r\n\r\n')[1] ?? '' };
 }
 
-function carried(): string[] {
+function proxied(): string[] {
   return upstream.seen
     .filter(({ path }) => !path.startsWith('/v1/orders') && path !== '/users/me')
     .map(({ method, path }) => `${method} ${path}`);
@@ -64,13 +64,13 @@ const ODD = [
 ];
 
 describe('a merchant on orders', () => {
-  it.each(ODD)('an odd spelling is refused, and not carried: %s', async (path) => {
+  it.each(ODD)('an odd spelling is refused, and not proxied: %s', async (path) => {
     await open();
     for (const method of ['POST', 'PUT', 'DELETE', 'GET']) {
       const { status, body } = await send(`${method} ${path}`);
       expect([method, status, JSON.parse(body)]).toMatchObject([method, 400, { status: 400 }]);
     }
-    expect(carried()).toEqual([]);
+    expect(proxied()).toEqual([]);
   });
 
   it.each([
@@ -85,7 +85,7 @@ describe('a merchant on orders', () => {
     const first = await send(`POST ${path}`);
     expect(first.status).toBe(201);
     expect(await send(`POST ${CREATE}`), 'a retry in the plain spelling').toEqual(first);
-    expect(carried()).toEqual([]);
+    expect(proxied()).toEqual([]);
   });
 
   it.each([
@@ -100,23 +100,23 @@ describe('a merchant on orders', () => {
     const told = JSON.parse(body) as { error: string; status: number };
     expect([status, told.status]).toEqual([404, 404]);
     if (error === '111') expect(told.error).toBe(error);
-    expect(carried()).toEqual([]);
+    expect(proxied()).toEqual([]);
     const metrics = (await puente.ops('/metrics')).text;
     expect(metrics).toMatch(/refused_writes[^\n]*endpoint[^\n]* 1\n/);
   });
 
-  it('is carried where the setting says so, but no odd spelling', async () => {
+  it('is proxied where the setting says so, but no odd spelling', async () => {
     await open({ PUENTE_MERCHANTS_UNKNOWN_WRITE: 'carry' });
     expect((await send('PATCH /point/v2/anything')).status).toBe(207);
     expect((await send('POST /point;x/v2/anything')).status).toBe(400);
-    expect(carried()).toEqual(['PATCH /point/v2/anything']);
+    expect(proxied()).toEqual(['PATCH /point/v2/anything']);
   });
 
-  it('a read that no table knows, and what is no sale, is carried as it came', async () => {
+  it('a read that no table knows, and what is no sale, is proxied as it came', async () => {
     await open();
     for (const line of ['GET /point/v2/anything', 'POST /v2/x//y;z=1', 'POST /oauth/token', 'PUT /v1/payments/7'])
       expect((await send(line)).status).toBe(207);
-    expect(carried()).toEqual([
+    expect(proxied()).toEqual([
       'GET /point/v2/anything',
       'POST /v2/x//y;z=1',
       'POST /oauth/token',
@@ -127,7 +127,7 @@ describe('a merchant on orders', () => {
   it('without a token it is nobody’s, and is refused', async () => {
     await open();
     expect((await send(`POST ${CREATE};x=1`, [])).status).toBe(401);
-    expect(carried()).toEqual([]);
+    expect(proxied()).toEqual([]);
   });
 });
 
@@ -147,15 +147,15 @@ it('a canary: units on orders are kept from legacy, and so is what names no unit
   expect((await send(`POST ${CREATE};x=1`)).status).toBe(400);
   expect((await send(`POST ${POINT}/devices/${DEVICE}/sales`)).status).toBe(404);
   expect((await send('POST /point/v2/sales')).status).toBe(404);
-  expect(carried()).toEqual([]);
+  expect(proxied()).toEqual([]);
   expect((await send(`POST ${POINT}/devices/OTHER/sales`)).status).toBe(207);
 });
 
-it('a merchant on legacy: every spelling is carried as it came', async () => {
+it('a merchant on legacy: every spelling is proxied as it came', async () => {
   await open({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
   const spelled = [...ODD, `/${CREATE}`, CREATE.replace('/point', '/%70oint/.')];
   for (const path of spelled) expect([path, (await send(`POST ${path}`)).status]).toEqual([path, 207]);
-  expect(carried()).toEqual(spelled.map((path) => `POST ${path}`));
+  expect(proxied()).toEqual(spelled.map((path) => `POST ${path}`));
 });
 
 it.each([

@@ -48,7 +48,7 @@ let merchants = 800_000_000;
 let merchant_id: string;
 let token: Secret;
 beforeAll(async () => {
-  store = await openStore(folder.file('carried.db'), { now: () => clock.now });
+  store = await openStore(folder.file('proxied.db'), { now: () => clock.now });
 });
 afterAll(async () => {
   await store?.close();
@@ -81,7 +81,7 @@ async function prove(): Promise<void> {
   );
 }
 
-function carried(name: string, change: Partial<ProxiedCreate> = {}): ProxiedCreate {
+function proxied(name: string, change: Partial<ProxiedCreate> = {}): ProxiedCreate {
   const operation = ports.tables.operations.find((one) => one.name === name);
   if (operation === undefined) throw new Error(`there is no operation ${name}`);
   const path = { device_id: DEVICE, user_id: merchant_id, external_pos_id: 'TILL1' };
@@ -92,7 +92,7 @@ function carried(name: string, change: Partial<ProxiedCreate> = {}): ProxiedCrea
 }
 
 async function begin(name: string, change: Partial<ProxiedCreate> = {}) {
-  const begun = await beginProxied(ports, carried(name, change));
+  const begun = await beginProxied(ports, proxied(name, change));
   if (begun.kind !== 'begun') throw new Error(`it was not begun: ${begun.kind}`);
   return begun.sale;
 }
@@ -107,7 +107,7 @@ const held = (slot: string, at = clock.now): Promise<LegacySale | null> =>
 describe('before the bytes leave', () => {
   it('an order of ours on the unit sends the call back to choose again', async () => {
     await opened(store, { merchant_id, unit: DEVICE });
-    expect(await beginProxied(ports, carried('point.create_intent'))).toEqual({ kind: 'elsewhere' });
+    expect(await beginProxied(ports, proxied('point.create_intent'))).toEqual({ kind: 'elsewhere' });
     expect(await held(POINT_SLOT)).toBeNull();
     expect(counts).toEqual(['legacy_sales elsewhere']);
   });
@@ -115,8 +115,8 @@ describe('before the bytes leave', () => {
   it.each([
     ['nobody known', { merchant_id: null }],
     ['a name that is no unit', { path: { device_id: 'PAX A910' } }],
-  ])('%s is carried without a note, and counted', async (_what, change) => {
-    expect(await beginProxied(ports, carried('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
+  ])('%s is proxied without a note, and counted', async (_what, change) => {
+    expect(await beginProxied(ports, proxied('point.create_intent', change))).toEqual({ kind: 'unrecorded' });
     expect(counts).toEqual(['legacy_sales unrecorded']);
   });
 
@@ -124,7 +124,7 @@ describe('before the bytes leave', () => {
     const broken = await openStore(folder.file('closed.db'));
     await broken.close();
     ports = runtimeOn(broken);
-    expect(await beginProxied(ports, carried('point.create_intent'))).toEqual({ kind: 'unrecorded' });
+    expect(await beginProxied(ports, proxied('point.create_intent'))).toEqual({ kind: 'unrecorded' });
     expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS - 1)).toBe(true);
     expect(ports.memory.unrecorded.holds(merchant_id, POINT_SLOT, clock.now + HOUR_MS)).toBe(false);
     expect(ports.memory.unrecorded.holds(merchant_id, TILL_SLOT, clock.now)).toBe(false);
@@ -218,7 +218,7 @@ describe('before the bytes leave', () => {
 
   it('a number goes to no till while one of them is on orders', async () => {
     await opened(store, { merchant_id, family: 'qr', unit: 'TILL2' });
-    expect(await beginProxied(ports, carried('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
+    expect(await beginProxied(ports, proxied('qr_v1.create_by_number', number))).toEqual({ kind: 'elsewhere' });
   });
 
   it.each([404, 403])('a number that is no till of orders (%i) holds nothing', async (status) => {
@@ -449,10 +449,10 @@ describe('is it over?', () => {
   });
 });
 
-describe('a carried call that shows an end', () => {
+describe('a proxied call that shows an end', () => {
   const read = (answer: ProxiedAnswer) => answer && { status: answer.status, body: async () => answer.body };
   const end = (name: string, path: Record<string, string>, answer: ProxiedAnswer, at = clock.now) =>
-    noteProxiedEnd(ports, carried(name, { path }), read(answer), at);
+    noteProxiedEnd(ports, proxied(name, { path }), read(answer), at);
   const till = { external_pos_id: 'TILL1' };
   const byId = { intent_id: INTENT.toUpperCase() };
 
@@ -491,7 +491,7 @@ describe('a carried call that shows an end', () => {
   it('a read of an intent in a final state, for its own merchant', async () => {
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
     await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
-    const foreign = carried('point.get_intent', { path: byId, merchant_id: '1' });
+    const foreign = proxied('point.get_intent', { path: byId, merchant_id: '1' });
     await noteProxiedEnd(ports, foreign, read({ status: 200, body: { state: 'FINISHED' } }), clock.now);
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });

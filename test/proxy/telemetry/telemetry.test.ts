@@ -162,7 +162,7 @@ describe('traces', () => {
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(2);
   });
 
-  it('a carried call is told with what was carried, and a path that nobody knows without it', async () => {
+  it('a proxied call is told with what was proxied, and a path that nobody knows without it', async () => {
     await open();
     await shop.till('/v1/secret-store-of-somebody', { method: 'DELETE' });
     await shop.till('/v1/secret-store-of-somebody?access_token=abc');

@@ -47,14 +47,14 @@ export async function callOf(
       merchant_id = merchant.id;
     }
     const is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
-    const carried = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
+    const proxied = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
     if (operation.upstream !== 'create') {
       const answer = await legacy.carry(operation, path, body);
       const shown = answer && { status: answer.status, body: async () => answer.body };
-      await noteProxiedEnd(ports, carried, shown, received_at);
+      await noteProxiedEnd(ports, proxied, shown, received_at);
       return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
     }
-    const begun = await beginProxied(ports, carried);
+    const begun = await beginProxied(ports, proxied);
     if (begun.kind === 'elsewhere') continue;
     const answer = await legacy.carry(operation, path, body);
     if (begun.kind === 'begun') await endProxied(ports, begun.sale, answer);

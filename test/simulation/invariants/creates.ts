@@ -11,7 +11,7 @@ const JOIN_WINDOW_MS = 59_000;
 export const acknowledgedResolve: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const call of evidence.calls) {
-    if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || evidence.carriedCall.has(call.number))
+    if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || evidence.proxiedCall.has(call.number))
       continue;
     const sale = evidence.sale.get(call.sale);
     if (sale === undefined) continue;
@@ -193,9 +193,9 @@ function decimal(minor: number): string {
 }
 
 /** I16: no 2xx before its commit: at the answer, the row said that an answer may have been sent. */
-export const committedFirst: Rule = ({ calls, carriedCall }) =>
+export const committedFirst: Rule = ({ calls, proxiedCall }) =>
   calls.flatMap((call) => {
-    if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || carriedCall.has(call.number)) return [];
+    if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || proxiedCall.has(call.number)) return [];
     if (call.row === null) return [`sale ${call.sale} was answered ${call.status} before its row was committed`];
     const { order_id, client_answer, state } = call.row;
     if (order_id !== null && client_answer === 'maybe') return [];

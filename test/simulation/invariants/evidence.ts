@@ -9,7 +9,7 @@ export interface Evidence extends History {
   linkOfMerchantOrder: Map<number, LinkRow>;
   order: Map<string, Order>;
   intent: Map<string, Intent>;
-  carriedCall: Map<number, ProxiedCall>;
+  proxiedCall: Map<number, ProxiedCall>;
   /** Orders of a sale, oldest first: no two sales have the same amount. */
   ordersOf(sale: SaleFacts): Order[];
   linksOf(sale: SaleFacts): LinkRow[];
@@ -67,7 +67,7 @@ export function evidenceOf(history: History): Evidence {
     (call) => call.sale,
   );
   const withOrder = history.links.flatMap((link) => (link.order_id === null ? [] : [[link.order_id, link] as const]));
-  const carried = history.carried.flatMap((line) => (line.call === null ? [] : [[line.call, line] as const]));
+  const proxied = history.proxied.flatMap((line) => (line.call === null ? [] : [[line.call, line] as const]));
   return {
     ...history,
     sale: new Map(history.sales.map((sale) => [sale.number, sale])),
@@ -82,7 +82,7 @@ export function evidenceOf(history: History): Evidence {
     wallAt: (at) => history.clocks.reduce((wall, set) => (set.at <= at ? wall + set.by_ms : wall), at),
     order: new Map(history.orders.map((order) => [order.id, order])),
     intent: new Map(history.intents.map((intent) => [intent.id, intent])),
-    carriedCall: new Map(carried),
+    proxiedCall: new Map(proxied),
     ordersOf: ({ merchant_id, amount_minor }) => ordersBySum.get(`${merchant_id}/${amount_minor}`) ?? [],
     linksOf: ({ merchant_id, amount_minor }) => linksBySum.get(`${merchant_id}/${amount_minor}`) ?? [],
     createsOf: (sale) => creates.get(sale) ?? [],

@@ -100,7 +100,7 @@ function isAbout(subject: string, { legacy_id, merchant_order_id, payment_id }: 
 export const everySaleMade: Rule = (evidence) =>
   evidence.sales.flatMap((sale) =>
     evidence.createsOf(sale.number).flatMap((call) => {
-      if (!isTaken(call) || evidence.carriedCall.has(call.number)) return [];
+      if (!isTaken(call) || evidence.proxiedCall.has(call.number)) return [];
       const first = evidence.createsOf(sale.number).find(({ meant }) => meant === call.meant);
       if (first === undefined || first.meant === 1) return [];
       const order = orderOf(evidence, call);

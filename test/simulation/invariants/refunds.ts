@@ -91,7 +91,7 @@ function strangeKeys({ upstream, refunds }: Evidence): string[] {
 export const refundsEqual: Rule = (evidence) => {
   const wrong: string[] = [];
   const told = evidence.calls.filter(
-    (call) => call.what === 'refund' && isTaken({ status: call.left }) && !evidence.carriedCall.has(call.number),
+    (call) => call.what === 'refund' && isTaken({ status: call.left }) && !evidence.proxiedCall.has(call.number),
   );
   for (const call of told.filter(isTaken)) {
     const made = madeBy(evidence, call);

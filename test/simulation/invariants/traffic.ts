@@ -20,13 +20,13 @@ export const nothingLeaks: Rule = ({ leaks, failures }) => [
 export const lanesKept: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const call of evidence.calls) {
-    const carried = evidence.carriedCall.has(call.number);
+    const proxied = evidence.proxiedCall.has(call.number);
     const { legacy_id, what, sale } = call;
-    if (what === 'sell' && isTaken(call)) wrong.push(...bornRight(evidence, call, carried));
+    if (what === 'sell' && isTaken(call)) wrong.push(...bornRight(evidence, call, proxied));
     if (legacy_id === null || call.status === null || what === 'sell' || what === 'probe') continue;
-    if (carried && evidence.link.has(legacy_id) && isOwn(evidence, call))
+    if (proxied && evidence.link.has(legacy_id) && isOwn(evidence, call))
       wrong.push(`a ${what} of sale ${sale} went to legacy, and it was created on orders`);
-    if (!carried && evidence.intent.has(legacy_id))
+    if (!proxied && evidence.intent.has(legacy_id))
       wrong.push(`a ${what} of sale ${sale} went to orders, and it was created on legacy`);
   }
   for (const { legacy_id, stage_at_birth } of evidence.links)
@@ -39,16 +39,16 @@ function isOwn({ sale }: Evidence, call: TillCall): boolean {
   return sale.get(call.sale)?.merchant_id === call.merchant_id;
 }
 
-function bornRight(evidence: Evidence, call: TillCall, carried: boolean): string[] {
+function bornRight(evidence: Evidence, call: TillCall, proxied: boolean): string[] {
   const { merchant_id, unit, from, to, sale } = call;
   if (evidence.product.stop === 'armed') return [];
   const mine = evidence.stages.filter((one) => one.merchant_id === merchant_id);
   const inForce = mine.filter(
     ({ at }, index) => at <= (to ?? from) && (mine[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from,
   );
-  const wanted = carried ? 'legacy' : 'orders';
+  const wanted = proxied ? 'legacy' : 'orders';
   if (inForce.some(({ stage }) => stage === wanted || stage === 'canary')) return [];
-  const things = carried ? evidence.intents : evidence.orders;
+  const things = proxied ? evidence.intents : evidence.orders;
   const held = things.some(
     (thing) =>
       thing.merchant_id === merchant_id &&
@@ -63,7 +63,7 @@ function bornRight(evidence: Evidence, call: TillCall, carried: boolean): string
       other.merchant_id === merchant_id &&
       other.number !== call.number &&
       other.what === 'sell' &&
-      (!isTaken(other) || (unit.startsWith('qr:') && evidence.carriedCall.has(other.number))),
+      (!isTaken(other) || (unit.startsWith('qr:') && evidence.proxiedCall.has(other.number))),
   );
   return held || doubtful
     ? []
@@ -132,8 +132,8 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
   const open = [...evidence.orders, ...evidence.intents].some(
     (thing) => here(thing) && thing.created_at <= to && (thing.ended_at ?? Number.POSITIVE_INFINITY) >= from,
   );
-  const carried = evidence.calls.filter(
-    (other) => here(other) && other.what === 'sell' && evidence.carriedCall.has(other.number),
+  const proxied = evidence.calls.filter(
+    (other) => here(other) && other.what === 'sell' && evidence.proxiedCall.has(other.number),
   );
   const doubtful =
     evidence.links.some(
@@ -142,7 +142,7 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
         (link.slot === unit || isOwnCode(evidence, link, call)) &&
         isInDoubt(evidence, link, from, to),
     ) ||
-    carried.some(
+    proxied.some(
       (other) => other.number !== call.number && other.from <= to && ((other.to ?? to) >= from || !isKnown(other)),
     );
   const faulty = evidence.upstream.some(
