@@ -15,10 +15,9 @@ const CHART = 'deploy/helm';
 const values = parse(read(`${CHART}/values.yaml`)) as Record<string, unknown>; // checked by its schema below
 const templates = readdirSync(join(HOUSE, CHART, 'templates')).map((name) => read(`${CHART}/templates/${name}`));
 const all = templates.join('\n');
+const schema = z.fromJSONSchema(JSON.parse(read(`${CHART}/values.schema.json`)));
 
 describe('values', () => {
-  const schema = z.fromJSONSchema(JSON.parse(read(`${CHART}/values.schema.json`)));
-
   it('are what the schema allows', () => {
     expect(schema.safeParse(values).error?.issues ?? []).toEqual([]);
   });
@@ -35,6 +34,9 @@ describe('values', () => {
   it.each([
     { ops: { hosts: ['ops.example'] } },
     { ops: { host: '10.0.0.8' } },
+    { ops: { port: 9081 } },
+    { public: { url: 'https://puente.shop.example', port: 443 } },
+    { data_dir: '/data' },
     { mappings: { folder: '/tables' } },
     { health: { port: 9083 } },
     { shutdown: { farewell_ms: 20_000 } },
@@ -46,7 +48,7 @@ describe('values', () => {
     { alerts: { receivers: { ops: { url: 'https://ops.example/hush' } } } },
   ])('with a secret, or a setting whose variable the chart sets, are refused: %j', (settings) => {
     const given = (added: object) => ({ ...values, settings: { ...(values.settings as object), ...added } }); // by the schema
-    expect(schema.safeParse(given({ ops: { port: 8081 }, shutdown: { grace_ms: 9_000 } })).success).toBe(true);
+    expect(schema.safeParse(given({ shutdown: { grace_ms: 9_000 } })).success).toBe(true);
     expect(schema.safeParse(given(settings)).success).toBe(false);
   });
 
@@ -128,11 +130,13 @@ describe('templates', () => {
 
   it('take further names of the ops door, and tables of one’s own from a ConfigMap, file by file', () => {
     expect(all).toMatch(
-      /PUENTE_OPS_HOSTS, value: "[^"]*\.svc\{\{ range \.Values\.ops\.hosts \}\},\{\{ \. \}\}\{\{ end \}\}" \}/,
+      /PUENTE_OPS_HOSTS, value: "[^"]*\.svc\.cluster\.local\{\{ range \.Values\.ops\.hosts \}\},\{\{ \. \}\}\{\{ end \}\}" \}/,
     );
     const mounted = /PUENTE_MAPPINGS_FOLDER, value: (\S+) /.exec(all)?.[1];
     expect(all).toContain(`{ name: tables, mountPath: ${mounted}, readOnly: true }`);
-    const schema = z.fromJSONSchema(JSON.parse(read(`${CHART}/values.schema.json`)));
+    expect(all).toContain(
+      '{{- if and .Values.tables.configMap (not .Values.tables.files) }}\n{{- fail "tables.files: ',
+    );
     const isTaken = (file: string): boolean =>
       schema.safeParse({ ...values, tables: { configMap: 'tables', files: { one: file } } }).success;
     expect(['point/create.request.yaml', 'merchants/700100200/qr_v1/errors.yaml'].every(isTaken)).toBe(true);
