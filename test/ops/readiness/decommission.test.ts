@@ -66,9 +66,19 @@ describe('a merchant', () => {
     expect((await cli('can-migrate', ARGENTINA)).out).toContain(`${ARGENTINA} is on orders. Not complete`);
   });
 
+  it('may not go an hour before the seventh quiet day ends: verdict, report and command refuse it', async () => {
+    const { last_legacy_day } = await use();
+    // The day of the last call is not a quiet one.
+    passed_ms = Date.parse(`${last_legacy_day}T23:00:00Z`) + 7 * DAY_MS - Date.now();
+    expect(await use()).toMatchObject({ may_go: false, quiet_days: 6, quiet_days_needed: 7 });
+    expect(await report()).toMatchObject({ readiness: { verdict: 'inconclusive' }, certificate: null });
+    expect(await page('en')).not.toContain('Certificate of completion');
+    expect((await cli('decommission', ARGENTINA)).code).toBe(3);
+  });
+
   it('that did not call it for a week may go, and is certified with the head of the chain', async () => {
-    passed_ms = 8 * DAY_MS;
-    expect(await use()).toMatchObject({ may_go: true, quiet_days: 7, units: [{ quiet_days: 8, may_go: true }] });
+    passed_ms += 3_600_000;
+    expect(await use()).toMatchObject({ may_go: true, quiet_days: 7, units: [{ may_go: true }] });
     const { certificate, audit_head, readiness } = await report();
     expect(readiness).toMatchObject({ about: 'completion', verdict: 'ready' });
     const head = await asked<{ head: object }>('/api/audit/verify');
