@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** The command `puente`. In a clone Node runs the TypeScript of `src/`; a package has `dist/` instead. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { join, sep } from 'node:path';
 
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
@@ -9,5 +11,18 @@ if (Number(major) < 24) {
   );
   process.exit(1);
 }
+
+// With the compile cache of the last command, a command starts in half the time. This file is no TypeScript, because what strips
+// types costs more to load than all of a command. Without write permission it works uncached. Only the owner of the installation
+// writes the cache: files of root would block that user.
+const is_installed = import.meta.dirname.split(sep).includes('node_modules');
+const modules = join(import.meta.dirname, is_installed ? '../..' : '../node_modules');
+if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
+  const kept = join(modules, '.cache', 'puente');
+  enableCompileCache(kept);
+  // For the threads and processes that `serve` starts.
+  process.env.NODE_COMPILE_CACHE ??= kept;
+}
+
 const source = new URL('../src/cli.ts', import.meta.url);
 await import((existsSync(source) ? source : new URL('../dist/cli.js', import.meta.url)).href);

@@ -1,13 +1,13 @@
 /** Writes the generated pages; with `--check` writes nothing and fails when one is out of date. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { renderSettings } from '../src/config/describe.ts';
 import { loadTables } from '../src/mapping/load.ts';
 import { renderLimitations, renderReadme } from '../src/mapping/render.ts';
 import { opsRoutes } from '../src/ops/api/api.ts';
-import { renderOperations } from '../src/ops/api/openapi.ts';
+import { renderOperations, renderRows } from '../src/ops/api/openapi.ts';
 import { renderCliPage, renderManPage } from '../src/ops/cli/pages.ts';
-import { puenteProgram } from '../src/ops/cli/program.ts';
 import { readFaultLedger } from './fault-rows.ts';
 
 const house = new URL('../', import.meta.url);
@@ -19,10 +19,11 @@ for (const problem of faults.problems) {
   process.exitCode = 1;
 }
 
-const pages: { file: string; render: () => string }[] = [
+const pages: { file: string; render: () => string | Promise<string> }[] = [
+  { file: 'src/ops/api/rows.json', render: () => renderRows(opsRoutes) }, // first: the pages of commands are made from it
   { file: 'config/README.md', render: renderSettings },
-  { file: 'docs/cli.md', render: () => renderCliPage(describedProgram()) },
-  { file: 'docs/puente.1', render: () => renderManPage(describedProgram()) },
+  { file: 'docs/cli.md', render: async () => renderCliPage(await describedProgram()) },
+  { file: 'docs/puente.1', render: async () => renderManPage(await describedProgram()) },
   { file: 'src/ops/api/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'test/faults/README.md', render: () => faults.page },
   { file: 'mappings/README.md', render: () => renderReadme(tables) },
@@ -31,7 +32,7 @@ const pages: { file: string; render: () => string }[] = [
 
 const isCheck = process.argv.includes('--check');
 for (const { file, render } of pages) {
-  const text = render();
+  const text = await render();
   if (isCheck && written(file) !== text) {
     console.error(`${file} is out of date; run \`npm run generate\` and commit it.`);
     process.exitCode = 1;
@@ -39,7 +40,8 @@ for (const { file, render } of pages) {
   if (!isCheck) writeFileSync(new URL(file, house), text);
 }
 
-function describedProgram(): ReturnType<typeof puenteProgram> {
+async function describedProgram(): Promise<Command> {
+  const { puenteProgram } = await import('../src/ops/cli/program.ts');
   const elsewhere = () => Promise.reject(new Error('only the process does this'));
   return puenteProgram({
     version: '',

@@ -1,26 +1,9 @@
-#!/usr/bin/env node
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
-import { statSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
-import { join, sep } from 'node:path';
-
-// With the compile cache of the last command, a command starts in half the time. Imports above this line are compiled
-// before it runs; without write permission it works uncached. Only the owner of the installation writes the cache:
-// files of root would block that user.
-const is_installed = import.meta.dirname.split(sep).includes('node_modules');
-const modules = join(import.meta.dirname, is_installed ? '../..' : '../node_modules');
-if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
-  const kept = join(modules, '.cache', 'puente');
-  enableCompileCache(kept);
-  // For the threads and processes that `serve` starts.
-  process.env.NODE_COMPILE_CACHE ??= kept;
-}
-
-const { CommanderError } = await import('commander');
-const { exitCodes, plain } = await import('./ops/cli/output.ts');
-const { puenteProgram } = await import('./ops/cli/program.ts');
-const { PuenteError } = await import('./error.ts');
-const { version } = await import('./version.ts');
+import { CommanderError } from 'commander';
+import { PuenteError } from './error.ts';
+import { exitCodes, plain } from './ops/cli/output.ts';
+import { puenteProgram } from './ops/cli/program.ts';
+import { version } from './version.ts';
 
 const program = puenteProgram({
   version,

@@ -41,7 +41,7 @@ describe('a command', () => {
   const place = join(directory, 'installation');
   const cache = join(place, 'node_modules', '.cache');
   const version = () =>
-    spawnSync(process.execPath, ['src/cli.ts', '--version'], { cwd: place, env: {}, encoding: 'utf8' });
+    spawnSync(process.execPath, ['bin/puente.js', '--version'], { cwd: place, env: {}, encoding: 'utf8' });
   beforeAll(() => makeInstallation(place));
 
   it('goes on where nothing can be kept', () => {

@@ -21,7 +21,7 @@ interface Options {
 export function puente(argv: string[], options: Options = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const env = { PATH: process.env.PATH, ...options.env };
-    const child = execFile(process.execPath, ['src/cli.ts', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
+    const child = execFile(process.execPath, ['bin/puente.js', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err });
     });
     options.started?.(child);

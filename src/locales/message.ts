@@ -158,3 +158,29 @@ function isTranslated(fact: Exclude<Fact, Sentence>): fact is Readonly<Record<La
 export function printable(text: string): string {
   return text.toWellFormed().replace(/[^\P{Cc}\t\r\n]|[\ufffe\uffff]/gu, '\ufffd');
 }
+
+// A fact of the audit chain as text for people; scripts read the JSON.
+
+/** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
+export function factText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object') return plain(value);
+  return factParts(value).join(', ');
+}
+
+function factParts(value: object): string[] {
+  if (Array.isArray(value)) return value.map(inside);
+  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')} ${inside(part)}`);
+}
+
+function inside(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value !== 'object') return plain(value) || 'empty';
+  const parts = factParts(value);
+  return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
+}
+
+function plain(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'number' ? String(Math.round(value * 100) / 100) : String(value);
+}

@@ -90,6 +90,20 @@ export function timeText(instant: string, to: 'seconds' | 'milliseconds' = 'seco
   return `${text.slice(0, 10)} ${text.slice(11, to === 'seconds' ? 19 : 23)} UTC`;
 }
 
+const KIB = 1024;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Bytes for display; two digits are enough to judge by. */
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= KIB && unit < UNITS.length - 1) {
+    value /= KIB;
+    unit++;
+  }
+  return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? 'B'}`;
+}
+
 function late<Value>(make: () => Value): () => Value {
   let made: Value | undefined;
   return () => (made ??= make());

@@ -60,3 +60,8 @@ function slipsBetween(from: string, to: string): number {
 function at(counts: readonly number[], column: number): number {
   return counts[column] as number; // of a row that is filled up to there
 }
+
+/** Without case and accents, for comparing what people type. */
+export function folded(text: string): string {
+  return text.trim().normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+}

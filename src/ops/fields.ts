@@ -1,4 +1,4 @@
-/** Fields that many operations share (instants, merchants, limits), and reading a list page by page. */
+/** Fields that many operations share (instants, merchants, limits, reasons), and reading a list page by page. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import type { Said } from '../error.ts';
@@ -35,6 +35,18 @@ export function listLimit(usual: number, most: number, code = 'input.limit') {
   return z.coerce.number({ error: wrong }).int(wrong).min(1, wrong).max(most, wrong).default(usual);
 }
 
+/** Every change has one. */
+export const no_reason = say('input.reason', {});
+const NO_REASON = encoded(no_reason);
+export const reason = z
+  .string(NO_REASON)
+  .trim()
+  .min(3, NO_REASON)
+  .max(500, NO_REASON)
+  .describe('why, for the audit trail');
+
+export const reasonAlone = z.strictObject({ reason });
+
 /** RFC 3339. @param at epoch ms. */
 export function iso(at: number): string;
 export function iso(at: number | null): string | null;
@@ -54,11 +66,6 @@ export type Shown<Row> = {
 export function shown<Row extends object>(row: Row): Shown<Row> {
   const fields = Object.entries(row).map(([name, value]) => [name, /(^|_)at$|_until$/.test(name) ? iso(value) : value]);
   return Object.fromEntries(fields);
-}
-
-/** Without case and accents, for comparing what people type. */
-export function folded(text: string): string {
-  return text.trim().normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
 /** A number for display. @param decimals digits after the point. */

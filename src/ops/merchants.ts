@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
+import { folded } from '../mapping/near.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {
@@ -21,8 +22,7 @@ import {
 } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
-import { reason } from './api/person.ts';
-import { defined, folded, iso, merchantId, time } from './fields.ts';
+import { defined, iso, merchantId, reason, time } from './fields.ts';
 import type { Ports } from './ports.ts';
 import {
   changeInAnyCase,

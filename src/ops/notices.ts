@@ -7,8 +7,19 @@ import { OTHERS } from '../mapping/tables.ts';
 import { type Sender, sendOnce } from '../proxy/notices/delivery.ts';
 import { receiverFinder } from '../proxy/notices/request.ts';
 import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records/notices.ts';
-import { reason } from './api/person.ts';
-import { DAY_MS, defined, HOUR_MS, instant, iso, listLimit, merchantId, rounded, type Shown, shown } from './fields.ts';
+import {
+  DAY_MS,
+  defined,
+  HOUR_MS,
+  instant,
+  iso,
+  listLimit,
+  merchantId,
+  reason,
+  rounded,
+  type Shown,
+  shown,
+} from './fields.ts';
 import type { Ports } from './ports.ts';
 import { named, refuseUnseen } from './seen.ts';
 

@@ -4,10 +4,9 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
-import { MOST_NEAR, nearTo } from '../mapping/near.ts';
+import { folded, MOST_NEAR, nearTo } from '../mapping/near.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import { reasonAlone } from './api/person.ts';
-import { folded } from './fields.ts';
+import { reasonAlone } from './fields.ts';
 import { openSales } from './open-sales.ts';
 import type { Ports } from './ports.ts';
 

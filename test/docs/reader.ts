@@ -140,7 +140,7 @@ function makeShortcut(place: string): string {
   const lines = [
     '#!/bin/sh',
     '[ "$1" = puente ] || { echo "only puente is here, not $1" >&2; exit 127; }',
-    `shift; exec node '${join(place, 'puente', 'src', 'cli.ts')}' "$@"`,
+    `shift; exec node '${join(place, 'puente', 'bin', 'puente.js')}' "$@"`,
   ];
   writeFileSync(join(folder, 'npx'), `${lines.join('\n')}\n`, { mode: 0o755 });
   return folder;

@@ -44,7 +44,7 @@ const every = Object.keys(COMMANDS);
 /** Runs a command on a directory, as `nobody` where asked, or in a shell that has prepared something first. */
 function run(command: string, at: string, how: { uid?: number; shell?: string } = {}): Promise<Ran> {
   const { argv, env } = COMMANDS[command]?.(at) ?? { argv: [], env: {} };
-  const words = [process.execPath, 'src/cli.ts', ...argv];
+  const words = [process.execPath, 'bin/puente.js', ...argv];
   const [program = '', ...rest] =
     how.shell === undefined ? words : ['unshare', '--mount', 'sh', '-c', `${how.shell}; exec "$@"`, 'sh', ...words];
   const user = how.uid === undefined ? {} : { uid: how.uid, gid: how.uid };

@@ -82,7 +82,7 @@ describe('puente sandbox', () => {
   afterAll(() => child?.kill('SIGKILL'));
 
   it('serves by itself, prints a first call that works, and stops when it is told to', async () => {
-    child = spawn(process.execPath, ['src/cli.ts', 'sandbox', '--port', '0'], {
+    child = spawn(process.execPath, ['bin/puente.js', 'sandbox', '--port', '0'], {
       cwd: HOUSE,
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     });

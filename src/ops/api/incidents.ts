@@ -1,8 +1,8 @@
 /** Incidents and their alerts on the ops API. */
 import { z } from 'zod';
+import { reason, reasonAlone } from '../fields.ts';
 import { receiverView, testView } from '../incidents/alerts.ts';
 import { closeIncident, incidentQuery, incidentView, viewIncidents } from '../incidents/incidents.ts';
-import { reason, reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const incidentsView = z.object({ incidents: z.array(incidentView) });

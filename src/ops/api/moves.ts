@@ -1,7 +1,7 @@
 /** Moves on the ops API: preview, move, rollback, drain; proposals and bulk moves; brown-outs and safety stops. */
 import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
-import { said, time } from '../fields.ts';
+import { reasonAlone, said, time } from '../fields.ts';
 import { merchantAnswer } from '../merchants.ts';
 import { alertAnswer, alertAsk, alertQuery, rollBackByAlert } from '../moves/alert.ts';
 import {
@@ -49,7 +49,6 @@ import {
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
 import { merchant_name, named, reasonOrNew } from '../seen.ts';
-import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const proposalView = z.object({

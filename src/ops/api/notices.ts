@@ -1,6 +1,6 @@
 /** The delivery log on the ops API: list, show, and replay. */
 import { z } from 'zod';
-import { said, time } from '../fields.ts';
+import { reasonAlone, said, time } from '../fields.ts';
 import {
   noticeQuery,
   noticeStates,
@@ -14,7 +14,6 @@ import {
   viewNotices,
   viewReceivers,
 } from '../notices.ts';
-import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const attempt = z.object({

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { refusalBody, refusalStatuses } from './errors.ts';
 import { isEnough, type Role, roles } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
+import type { CommandRow } from './rows.ts';
 
 type Json = Record<string, unknown>;
 
@@ -102,6 +103,19 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output') {
 
 function jsonContent(schema: object): Json {
   return { 'application/json': { schema } };
+}
+
+/** The file `src/ops/api/rows.json`, a row a line. */
+export function renderRows(rows: readonly OpsRoute[]): string {
+  return `[\n${rows.map((row) => JSON.stringify(commandRow(row))).join(',\n')}\n]\n`;
+}
+
+function commandRow({ method, path, command, summary, body, query = z.strictObject({}) }: OpsRoute): CommandRow {
+  const made = schemaOf(body ?? query, 'input');
+  // Of a union, the first is what a command sends.
+  const taken = (made.anyOf?.[0] as typeof made | undefined) ?? made; // zod types it wider
+  const { properties = {}, required = [] } = taken as Pick<CommandRow, 'properties' | 'required'>; // every body and query is a strict object
+  return { method, path, command, summary, has_body: body !== undefined, properties, required };
 }
 
 /** The page `src/ops/api/README.md`. */

@@ -1,7 +1,4 @@
-/** The person who calls the ops API, with a role (`docs/architecture.md` Decision 13) and a reason for every change. */
-import { z } from 'zod';
-import { encoded, say } from '../../locales/message.ts';
-
+/** The person who calls the ops API, with a role (`docs/architecture.md` Decision 13). */
 /** The first three ascend: each may also do what those before it may. `rollback`: may roll back by alert, and nothing else. */
 export const roles = ['viewer', 'operator', 'approver', 'rollback'] as const;
 export type Role = (typeof roles)[number];
@@ -23,14 +20,3 @@ export function isEnough(role: Role, needed: Role): boolean {
   if (needed === 'rollback') return role === 'rollback' || isEnough(role, 'operator');
   return role !== 'rollback' && roles.indexOf(role) >= roles.indexOf(needed);
 }
-
-export const no_reason = say('input.reason', {});
-const NO_REASON = encoded(no_reason);
-export const reason = z
-  .string(NO_REASON)
-  .trim()
-  .min(3, NO_REASON)
-  .max(500, NO_REASON)
-  .describe('why, for the audit trail');
-
-export const reasonAlone = z.strictObject({ reason });

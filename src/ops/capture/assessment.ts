@@ -15,8 +15,9 @@ import {
   viewVerdicts,
 } from '../readiness/coverage.ts';
 import { type DifferenceView, viewDifferences } from '../readiness/differences.ts';
-import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
 import type { EvidenceSource } from '../readiness/readiness.ts';
+import { saidOf } from '../readiness/side.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
 import type { CalledOperation, CalledUnit } from './tally.ts';

@@ -1,6 +1,6 @@
 /** `puente completion`: shell completion, generated from the command tree. */
 import { Argument, type Command, Option } from 'commander';
-import { folded } from '../fields.ts';
+import { folded } from '../../mapping/near.ts';
 import type { MerchantView } from '../merchants.ts';
 import { commandsOf, withManual } from './help.ts';
 import { callOps, type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';

@@ -5,8 +5,9 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
 import type { DecommissionView, FleetDecommissionView } from '../readiness/decommission.ts';
 import type { DifferenceView } from '../readiness/differences.ts';
-import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
-import { QUIET_DAYS } from '../readiness/legacy-use.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
+import type { QUIET_DAYS } from '../readiness/legacy-use.ts';
+import { saidOf } from '../readiness/side.ts';
 import type { Line } from '../report/report.ts';
 import type { Named } from '../seen.ts';
 import { exitCodes, facts, listed, merchantCell, namedAs, table, withName } from './output.ts';
@@ -14,6 +15,9 @@ import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
 const SHORT = 48;
+
+/** Its type is that number: the module needs schemas, and the help needs none. */
+const DAYS: typeof QUIET_DAYS = 7;
 
 export const evidenceFaces: Faces = {
   losses: face<Named<LossView>[]>({
@@ -153,8 +157,8 @@ cancels and refunds on orders; for a merchant on orders, about completion: may l
   decommission: face<DecommissionView | FleetDecommissionView['merchants']>({
     about: 'what still needs legacy, and what may be switched off now: of a merchant, or a line for each',
     notes: `
-A unit may go when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${QUIET_DAYS} days.
-A merchant may go when all its work is on orders, nothing of it called legacy for ${QUIET_DAYS} days, and its sales agree with upstream.`,
+A unit may go when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${DAYS} days.
+A merchant may go when all its work is on orders, nothing of it called legacy for ${DAYS} days, and its sales agree with upstream.`,
     examples: ['puente decommission', 'puente decommission 700100200'],
     exits: { done: 'it may go (of a list: always)', blocked: 'something still needs legacy' },
     is_long: true,

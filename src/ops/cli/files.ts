@@ -1,9 +1,9 @@
 /** Commands with streamed answers: reports and captures as files; backups and reconciliation with progress. */
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
+import { bytesText } from '../../locales/words.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import type { viewCaptured } from '../capture/format.ts';
-import { bytesText } from '../doctor/finding.ts';
 import type { MismatchView, ReconcileNews, Unread } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
 import type { CallView } from '../trace/trace.ts';

@@ -1,10 +1,7 @@
 /** Commands and text output of merchants: `puente merchants`, `capture on` and `off`, `erase`. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { parse } from 'yaml';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { routedKinds } from '../../proxy/routing/merchant.ts';
-import { defined } from '../fields.ts';
 import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
@@ -69,7 +66,7 @@ A CSV file with a header, or a YAML list with the same fields; a field that is l
     made: ['merchants'],
     more: (command) =>
       void command.requiredOption('--file <path>', 'CSV or YAML with id, name and tags; - reads the input'),
-    input: ({ fields, options }) => ({ ...fields, merchants: shopsIn(String(options.file)) }),
+    input: async ({ fields, options }) => ({ ...fields, merchants: await shopsIn(String(options.file)) }),
     text: importText,
   }),
 };
@@ -89,19 +86,18 @@ function importText({ dry_run, merchants }: Imported): string {
 }
 
 /** @throws PuenteError bad_request for a file that is neither form. */
-function shopsIn(file: string): Fields[] {
+async function shopsIn(file: string): Promise<Fields[]> {
   const text = readInput(file, 'name a CSV or YAML file with id, name and tags').replace(/^\uFEFF/, '');
-  const rows = /\.ya?ml$/.test(file) || /^\s*-/.test(text) ? yamlRows(file, text) : csvRows(file, text);
-  return rows.map(({ id, name, tags }) =>
-    defined({
-      merchant_id: String(id ?? ''),
-      name: name === '' || name === undefined ? undefined : String(name),
-      tags: typeof tags === 'string' ? tags.split(/[\s,;|]+/).filter((tag) => tag !== '') : tags,
-    }),
-  );
+  const rows = /\.ya?ml$/.test(file) || /^\s*-/.test(text) ? await yamlRows(file, text) : csvRows(file, text);
+  return rows.map(({ id, name, tags }) => ({
+    merchant_id: String(id ?? ''),
+    name: name === '' || name === undefined ? undefined : String(name),
+    tags: typeof tags === 'string' ? tags.split(/[\s,;|]+/).filter((tag) => tag !== '') : tags,
+  }));
 }
 
-function yamlRows(file: string, text: string): Fields[] {
+async function yamlRows(file: string, text: string): Promise<Fields[]> {
+  const { parse } = await import('yaml');
   const rows: unknown = parse(text);
   if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) return rows as Fields[]; // just checked
   throw new PuenteError('bad_request', `${file} is no list of merchants: write - id, name and tags for each.`);
@@ -150,11 +146,11 @@ async function changeOf(given: Given): Promise<Fields> {
 async function deprecationOf(given: Given): Promise<Fields | null | undefined> {
   const { deprecation, deprecated: deprecated_at, sunset: sunset_at, deprecationLink: link } = given.options;
   if (deprecation === false) return null;
-  const named = defined({ deprecated_at, sunset_at, link });
-  if (Object.keys(named).length === 0) return undefined;
+  const named = Object.entries({ deprecated_at, sunset_at, link }).filter(([, value]) => value !== undefined);
+  if (named.length === 0) return undefined;
   const { settings } = (await callRow('GET /api/merchants/:id', given)) as MerchantView; // the API's own shape
   const before = settings.deprecation?.value;
-  return { ...(typeof before === 'object' ? before : {}), ...named };
+  return { ...(typeof before === 'object' ? before : {}), ...Object.fromEntries(named) };
 }
 
 function fromEnvironment(name: string): string {
@@ -203,10 +199,10 @@ function merchantDetails(merchant: MerchantView): string {
 
 /** One stage when all kinds share it, else one per kind. */
 export function stagesText(in_force: MerchantView['in_force']): string {
-  const texts = routedKinds.map((kind) => stageText(in_force[kind]));
-  const [first = ''] = texts;
-  if (texts.every((text) => text === first)) return first;
-  return routedKinds.map((kind, index) => `${kind}: ${texts[index]}`).join(', ');
+  const texts = Object.entries(in_force).map(([kind, one]) => [kind, stageText(one)] as const);
+  const [[, first] = ['', '']] = texts;
+  if (texts.every(([, text]) => text === first)) return first;
+  return texts.map(([kind, text]) => `${kind}: ${text}`).join(', ');
 }
 
 function stageText({ stage, intended, share }: StageView): string {
@@ -215,7 +211,7 @@ function stageText({ stage, intended, share }: StageView): string {
 }
 
 function stopText(in_force: MerchantView['in_force']): string {
-  const stops = routedKinds.filter((kind) => in_force[kind].trip !== null);
+  const stops = Object.entries(in_force).flatMap(([kind, { trip }]) => (trip === null ? [] : kind));
   return stops.length === 0 ? 'none' : `${stops.join(', ')} stopped`;
 }
 

@@ -2,19 +2,18 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import type { brownoutRefusals } from '../api/moves.ts';
-import { defined } from '../fields.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { alertAnswer } from '../moves/alert.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import { type BulkView, bulkItems } from '../moves/bulk.ts';
+import type { BulkView } from '../moves/bulk.ts';
 import type { Judgement } from '../moves/judge.ts';
 import type { Moved } from '../moves/judged.ts';
 import type { MoveAnswer, RolledBack } from '../moves/move.ts';
 import type { DrainView, Preview } from '../moves/preview.ts';
 import type { ProposalView } from '../moves/proposals.ts';
-import { FOLLOW } from '../moves/target.ts';
+import type { FOLLOW } from '../moves/target.ts';
+import { bulkItems } from '../moves/written.ts';
 import type { SafetyView, TripView } from '../safety.ts';
 import type { Named } from '../seen.ts';
 import { stagesText } from './merchants.ts';
@@ -30,7 +29,7 @@ import {
   table,
   withName,
 } from './output.ts';
-import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
+import { call, callRow, choicesOf, type Faces, type Fields, face, type Given } from './rows.ts';
 
 const WATCH_PAUSE_MS = 1000;
 export const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
@@ -56,7 +55,7 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
     ],
     exits: { done: 'moved, or proposed to a second person', failed: 'refused: something is missing' },
     args: ['stage'],
-    none: FOLLOW,
+    none: 'follow' satisfies typeof FOLLOW,
     flags: { units_in: 'unit-in', units_out: 'unit-out' },
     text: moveText,
   }),
@@ -278,9 +277,11 @@ function addBulkOptions(start: Command): void {
   start
     .option('--file <path>', 'merchants, one a line, each with a target of its own or none; - reads the input')
     .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
-    .addOption(new Option('--stage <stage>', 'where to, for all that name no stage').choices(stages))
+    .addOption(
+      new Option('--stage <stage>', 'where to, for all that name no stage').choices(choicesOf('stage', 'stage')),
+    )
     .option('--share <percent>', 'percent of the units, on canary', percent)
-    .addOption(new Option('--kind <kind>', 'move this kind of work alone').choices(routedKinds))
+    .addOption(new Option('--kind <kind>', 'move this kind of work alone').choices(choicesOf('stage', 'kind')))
     .option('--override', 'as an approver, override missing evidence')
     .option('--follow', 'wait until it ends');
 }
@@ -294,7 +295,7 @@ function bulkOf({ fields, options }: Given): Fields {
     );
   const whom =
     typeof file === 'string' ? { items: bulkItems(readInput(file, 'name a file with a merchant a line')) } : { where };
-  return { ...fields, target: defined({ stage, share, kind, override }), ...whom };
+  return { ...fields, target: { stage, share, kind, override }, ...whom };
 }
 
 export function condition(text: string, before: Fields = {}): Fields {

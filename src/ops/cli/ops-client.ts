@@ -1,5 +1,6 @@
 /** Calls the ops door of a running Puente; every refusal becomes one sentence that contains the repair. */
-import type { Dispatcher } from 'undici';
+import type { IncomingMessage, RequestOptions } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { PuenteError } from '../../error.ts';
 import { secretOf } from './environment.ts';
 
@@ -25,7 +26,7 @@ export interface OpsAsk {
 /** @throws PuenteError unauthorized without a token, unreachable without an answer, refused with the door's facts. */
 export async function callOps(address: OpsAddress, ask: OpsAsk, is_long = false): Promise<unknown> {
   const answer = await send(address, ask, is_long ? LONG_TIMEOUT_MS : TIMEOUT_MS);
-  return answer.body.json().catch(() => null);
+  return json(answer).catch(() => null);
 }
 
 /** A streamed answer in pieces of any size. @throws PuenteError as `callOps`, and unreachable when it is cut off. */
@@ -33,7 +34,7 @@ export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerat
   const answer = await send(address, ask, LONG_TIMEOUT_MS);
   const decoder = new TextDecoder();
   try {
-    for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici yields bytes
+    for await (const piece of answer) yield decoder.decode(piece as Uint8Array, { stream: true }); // bytes, as no encoding is set
     yield decoder.decode();
   } catch (cause) {
     const message = 'The answer was cut off and is incomplete; the log of Puente says why.';
@@ -56,31 +57,37 @@ async function send(
   { ops = USUAL_OPS_URL }: OpsAddress,
   { method, path, body, signal }: OpsAsk,
   timeout_ms: number,
-): Promise<Dispatcher.ResponseData> {
+): Promise<IncomingMessage> {
   const url = ops.replace(/\/$/, '');
   const token = secretOf('PUENTE_OPS_TOKEN');
   if (token === null) {
     const message = 'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.';
     throw new PuenteError('unauthorized', message);
   }
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
-  const { request } = await import('undici'); // a hundred modules, which help and completion do not need
-  const answer = await request(url + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    headersTimeout: timeout_ms,
-    bodyTimeout: timeout_ms,
-    ...json,
-    ...(signal === undefined ? {} : { signal }),
-  }).catch((cause: unknown) => {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const options = { method, headers, ...(signal === undefined ? {} : { signal }) };
+  const answer = await answerTo(url + path, options, body, timeout_ms).catch((cause: unknown) => {
     const message = `No Puente answers at ${url}; start it, or name its ops door with --ops.`;
     throw new PuenteError('unreachable', message, { cause });
   });
-  if (answer.statusCode >= 400) throw refusalOf(answer.statusCode, await answer.body.json().catch(() => null));
+  const { statusCode = 0 } = answer; // every answer has one
+  if (statusCode >= 400) throw refusalOf(statusCode, await json(answer).catch(() => null));
   return answer;
+}
+
+/** The answer once its head is there. By Node's own client, not imported, which would load its undici too: that takes longer than a call. */
+function answerTo(url: string, options: RequestOptions, body: unknown, timeout_ms: number): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
+    const asked = request(url, { ...options, timeout: TIMEOUT_MS }, resolve);
+    // Long work is waited for once the door has the request; until then a silent network is one without a Puente.
+    asked.once('finish', () => asked.setTimeout(timeout_ms));
+    asked.once('timeout', () => asked.destroy(new Error(`no part of an answer within ${timeout_ms} ms`)));
+    asked.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+  });
 }
 
 /** The door's sentence and facts; the fact `error` is the door's error code. */

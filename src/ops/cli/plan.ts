@@ -6,7 +6,6 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { ApplyView } from '../plan/apply.ts';
 import type { driftView } from '../plan/drift.ts';
-import { referencesIn } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
 import { type Columns, exitCodes, listed, print, readInput, table } from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
@@ -102,9 +101,10 @@ function usageAsUsual(command: Command): void {
   command.configureOutput({ outputError: (text, write) => write(text) }).exitOverride();
 }
 
-function fileOf({ fields }: Given): Fields {
+async function fileOf({ fields }: Given): Promise<Fields> {
   const path = String(fields.file);
   const text = readInput(path, 'name a YAML file of merchants, or - for the input');
+  const { referencesIn } = await import('../plan/reference.ts'); // with a reader of YAML, which other commands do not need
   const folder = path === '-' ? process.cwd() : dirname(resolve(path));
   const secrets = Object.fromEntries(referencesIn(text).map((one) => [one, secretOf(one, folder)]));
   return { ...fields, file: path === '-' ? 'stdin' : basename(path), text, secrets };

@@ -1,8 +1,8 @@
 /** Commands and text output of ramps. */
 import { InvalidArgumentError } from 'commander';
-import { defined } from '../fields.ts';
-import { type RampPreview, type RampView, stepsIn } from '../moves/ramp.ts';
+import type { RampPreview, RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
+import { stepsIn } from '../moves/written.ts';
 import { condition, judgementText, MOVE } from './moves.ts';
 import { listed, merchantCell, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
@@ -31,7 +31,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
         .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
     input: ({ fields: { merchants, ...fields }, options: { where, steps, soak: soak_ms } }) => {
       const named = Array.isArray(merchants) && merchants.length > 0 ? merchants : undefined;
-      return defined({ ...fields, merchants: named, where, steps, soak_ms });
+      return { ...fields, merchants: named, where, steps, soak_ms };
     },
     text: (told) => (Array.isArray(told) ? previewText(told) : rampText(told)),
   }),

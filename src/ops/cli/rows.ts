@@ -1,9 +1,8 @@
 /** Makes commands from ops API rows: arguments and flags from path and schemas, one call, an answer as JSON or text. */
 import { Argument, type Command, Option } from 'commander';
-import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { opsRoutes } from '../api/api.ts';
-import type { OpsRoute, RowName } from '../api/route.ts';
+import type { RowName } from '../api/route.ts';
+import { type CommandRow, commandRows, type FieldSchema } from '../api/rows.ts';
 import { type Manual, withManual } from './help.ts';
 import { callOps, type OpsAsk } from './ops-client.ts';
 import { common, facts, instantText, type Output, percent, print, wholeNumber } from './output.ts';
@@ -44,7 +43,7 @@ export type Faces = Readonly<Record<string, Face>>;
 export type Fields = Record<string, unknown>;
 
 export interface Given {
-  row: OpsRoute;
+  row: CommandRow;
   path: Record<string, string>;
   /** Given query or body fields by name. */
   fields: Fields;
@@ -79,7 +78,7 @@ export function addRowCommands(program: Command, faces: Faces): void {
 }
 
 function addRowCommand(program: Command, name: string, one: Face): void {
-  const rows = opsRoutes.filter(({ command }) => command.split(' --')[0] === (one.of ?? name));
+  const rows = commandRows.filter(({ command }) => command.split(' --')[0] === (one.of ?? name));
   const [first] = rows;
   if (first === undefined) throw new TypeError(`no row has the command ${name}`);
   const words = name.split(' ');
@@ -126,17 +125,17 @@ function below(above: Command, word: string): Command {
 }
 
 /** The summary without capital and full stop. */
-function clauseOf({ summary }: OpsRoute): string {
+function clauseOf({ summary }: CommandRow): string {
   return summary.charAt(0).toLowerCase() + summary.slice(1).replace(/\.$/, '');
 }
 
 /** The flag that selects the row, such as `dry-run` of `stage --dry-run`. */
-function flagOf({ command }: OpsRoute): string | null {
+function flagOf({ command }: CommandRow): string | null {
   return command.split(' --')[1] ?? null;
 }
 
 /** Parameters of the longest path; those beyond `least` are optional. The `:id` of `/moves/:id` shows as `move`. */
-function pathOf(rows: readonly OpsRoute[]): { path: { name: string; shown: string }[]; least: number } {
+function pathOf(rows: readonly CommandRow[]): { path: { name: string; shown: string }[]; least: number } {
   const paths = rows.map(({ path }) => {
     const words = path.split('/');
     return words.flatMap((word, index) => {
@@ -151,24 +150,30 @@ function pathOf(rows: readonly OpsRoute[]): { path: { name: string; shown: strin
 }
 
 /** The row selected by a flag, or by the number of path arguments. */
-function rowOf(rows: readonly OpsRoute[], count: number, options: Given['options']): OpsRoute {
-  const isChosen = (row: OpsRoute): boolean => {
+function rowOf(rows: readonly CommandRow[], count: number, options: Given['options']): CommandRow {
+  const isChosen = (row: CommandRow): boolean => {
     const flag = flagOf(row);
     return flag !== null && options[new Option(`--${flag}`).attributeName()] === true;
   };
   const found = rows.find(isChosen) ?? rows.find((row) => pathOf([row]).least === count && flagOf(row) === null);
-  return found ?? (rows[0] as OpsRoute); // every command has a row
+  return found ?? (rows[0] as CommandRow); // every command has a row
 }
 
 /** Drops fields of other rows. @throws PuenteError bad_request with `either`; a usage error for a missing field. */
-function refuseUnlessOf(row: OpsRoute, fields: Fields, { either, made = [] }: Face, command: Command): void {
-  const { properties, required } = schemaOf(row);
+function refuseUnlessOf(row: CommandRow, fields: Fields, { either, made = [] }: Face, command: Command): void {
+  const { properties, required } = row;
   const strange = Object.keys(fields).filter((name) => !Object.hasOwn(properties, name));
   const missing = required.find((name) => !Object.hasOwn(fields, name) && name !== 'revision' && !made.includes(name));
   if (either !== undefined && (strange.length > 0 || missing !== undefined))
     throw new PuenteError('bad_request', `${either}${strange.length > 0 ? '; not both' : ''}.`);
   if (missing !== undefined) command.error(`error: required option '--${missing} <text>' not specified`);
   for (const name of strange) delete fields[name];
+}
+
+/** The values that a field of a command may have. */
+export function choicesOf(command: string, name: string): readonly string[] {
+  const fields = fieldsOf(commandRows.filter((row) => row.command === command));
+  return fields.find((field) => field.name === name)?.choices ?? [];
 }
 
 interface Field {
@@ -185,34 +190,14 @@ interface Field {
   usual: string;
 }
 
-interface FieldSchema {
-  type?: string | string[];
-  enum?: string[];
-  format?: string;
-  items?: FieldSchema;
-  anyOf?: FieldSchema[];
-  description?: string;
-  default?: unknown;
-}
-
 /** Placeholders of text fields; all others are `text`. */
 const VALUES: Readonly<Record<string, string>> = { merchant: 'id', subject: 'id', operation: 'name', action: 'name' };
 
-function schemaOf(row: OpsRoute): { properties: Record<string, FieldSchema>; required: readonly string[] } {
-  const schema = row.body ?? row.query;
-  if (schema === undefined) return { properties: {}, required: [] };
-  const made = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  // Of a union, the first is what a command sends.
-  const { properties = {}, required = [] } = (made.anyOf?.[0] as typeof made | undefined) ?? made; // zod types it wider
-  return { properties: properties as Record<string, FieldSchema>, required }; // every body and query is a strict object
-}
-
 /** The first row's fields come first, and its schemas win. */
-function fieldsOf(rows: readonly OpsRoute[]): Field[] {
-  const schemas = rows.map(schemaOf);
-  const all = new Map(schemas.toReversed().flatMap(({ properties }) => Object.entries(properties)));
-  const names = new Set(schemas.flatMap(({ properties }) => Object.keys(properties)));
-  const isRequired = (name: string): boolean => schemas.every(({ required }) => required.includes(name));
+function fieldsOf(rows: readonly CommandRow[]): Field[] {
+  const all = new Map(rows.toReversed().flatMap(({ properties }) => Object.entries(properties)));
+  const names = new Set(rows.flatMap(({ properties }) => Object.keys(properties)));
+  const isRequired = (name: string): boolean => rows.every(({ required }) => required.includes(name));
   return [...names].map((name) => fieldOf(name, all.get(name) ?? {}, isRequired(name)));
 }
 
@@ -254,9 +239,14 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
 }
 
 /** The value in body or query; a query has no null. */
-function sentAs({ kind, is_nullable }: Field, value: unknown, { body }: OpsRoute, { none = 'default' }: Face): unknown {
+function sentAs(
+  { kind, is_nullable }: Field,
+  value: unknown,
+  { has_body }: CommandRow,
+  { none = 'default' }: Face,
+): unknown {
   if (kind === 'switch' && value !== none) return value === 'on';
-  return is_nullable && String(value) === none && body !== undefined ? null : value;
+  return is_nullable && String(value) === none && has_body ? null : value;
 }
 
 async function act(one: Face, typed: Given): Promise<void> {
@@ -270,8 +260,7 @@ async function act(one: Face, typed: Given): Promise<void> {
 }
 
 /** Where the rest of a list is, if that is as long as it may be. */
-function restOf(answer: unknown, { row, fields }: Given): string {
-  const { properties } = schemaOf(row);
+function restOf(answer: unknown, { row: { properties }, fields }: Given): string {
   const most = Number(fields.limit ?? properties.limit?.default);
   if (!(Array.isArray(answer) && answer.length >= most)) return '';
   const flags = ['limit', 'since', 'until', 'before'].filter((name) => Object.hasOwn(properties, name));
@@ -280,14 +269,14 @@ function restOf(answer: unknown, { row, fields }: Given): string {
 
 /** Calls the row. A change without a given revision reads the current one first. */
 export async function call({ row, path, fields, options }: Given, is_long = false): Promise<unknown> {
-  const is_current = schemaOf(row).required.includes('revision') && !Object.hasOwn(fields, 'revision');
+  const is_current = row.required.includes('revision') && !Object.hasOwn(fields, 'revision');
   const revision = is_current ? { revision: await revisionAbove(row, path, options) } : {};
   return listIn(await callOps(options, requestOf({ row, path, fields: { ...fields, ...revision } }), is_long));
 }
 
 /** Calls another row with the same path and options. @throws TypeError for an unknown row. */
 export function callRow(name: RowName, given: Given, fields: Fields = {}, is_long = false): Promise<unknown> {
-  const row = opsRoutes.find(({ method, path }) => `${method} ${path}` === name);
+  const row = commandRows.find(({ method, path }) => `${method} ${path}` === name);
   if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
   return call({ ...given, row, fields }, is_long);
 }
@@ -295,7 +284,7 @@ export function callRow(name: RowName, given: Given, fields: Fields = {}, is_lon
 export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' | 'fields'>): OpsAsk {
   const { method } = row;
   const path = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(of[name] ?? ''));
-  if (row.body !== undefined) return { method, path, body: fields };
+  if (row.has_body) return { method, path, body: fields };
   const query = new URLSearchParams(
     Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]),
   );
@@ -303,8 +292,8 @@ export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' 
 }
 
 /** From the GET row with the longest path above this one. */
-async function revisionAbove(row: OpsRoute, path: Given['path'], options: Output): Promise<unknown> {
-  const above = opsRoutes
+async function revisionAbove(row: CommandRow, path: Given['path'], options: Output): Promise<unknown> {
+  const above = commandRows
     .filter((one) => one.method === 'GET' && `${row.path}/`.startsWith(`${one.path}/`))
     .toSorted((one, other) => other.path.length - one.path.length)[0];
   if (above === undefined) throw new TypeError(`no row above ${row.path} can be read`);

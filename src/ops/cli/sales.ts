@@ -1,6 +1,7 @@
 /** Commands and text output of the fleet, sales, notices and decisions. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
+import { factText } from '../../locales/message.ts';
 import { timeText } from '../../locales/words.ts';
 import type { receiversView } from '../api/notices.ts';
 import type { AuditView, ChainView } from '../audit.ts';
@@ -9,7 +10,6 @@ import type { ReceiverView, TestView } from '../incidents/alerts.ts';
 import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
 import type { AcknowledgedSale, Disagreements } from '../reconcile/mismatches.ts';
-import { factText } from '../report/rows.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';

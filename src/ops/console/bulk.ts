@@ -6,7 +6,7 @@ import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
-import { bulkItems } from '../moves/bulk.ts';
+import { bulkItems } from '../moves/written.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
 

@@ -1,12 +1,13 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
 import { PuenteError } from '../../error.ts';
+import { bytesText } from '../../locales/words.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
-import { about, bytesText, durationText, type Finding, type Installation, type Probe } from './finding.ts';
+import { about, durationText, type Finding, type Installation, type Probe } from './finding.ts';
 
 /** A token that expires sooner is reported: work after the call needs a credential. */
 const TOKEN_WARNING_MS = DAY_MS;

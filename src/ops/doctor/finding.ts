@@ -27,20 +27,6 @@ export function about(name: string) {
   };
 }
 
-const KIB = 1024;
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
-/** Bytes for display; two digits are enough to judge by. */
-export function bytesText(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= KIB && unit < UNITS.length - 1) {
-    value /= KIB;
-    unit++;
-  }
-  return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? 'B'}`;
-}
-
 /** A duration for display, in its largest unit. */
 export function durationText(duration_ms: number): string {
   if (duration_ms >= 2 * DAY_MS) return `${Math.round(duration_ms / DAY_MS)} days`;

@@ -1,11 +1,12 @@
 /** One line of the fleet board per merchant, and pages of such lines: pure. */
 import { z } from 'zod';
+import { folded } from '../../mapping/near.ts';
 import { type CallSeen, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
-import { folded, HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
+import { HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
 import { labelOf } from '../merchants.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 

@@ -4,8 +4,8 @@ import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
-import { BY_ITSELF, reason } from '../api/person.ts';
-import { DAY_MS, exchangePages, instant, iso, merchantId, time } from '../fields.ts';
+import { BY_ITSELF } from '../api/person.ts';
+import { DAY_MS, exchangePages, instant, iso, merchantId, reason, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchant_name, merchantOf, refuseUnseen } from '../seen.ts';
 

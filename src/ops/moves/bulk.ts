@@ -8,8 +8,8 @@ import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
-import { DAY_MS, defined, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
+import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
+import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { is_new, knownMerchants, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
@@ -80,21 +80,6 @@ export const bulkItemQuery = z.strictObject({
   skip: z.coerce.number().int().min(0).default(0).describe('the next page: what `next` of the page before names'),
   limit: listLimit(DEFAULT_ITEMS, MOST_ITEMS).describe('at most so many merchants'),
 });
-
-/**
- * The items of a list, one a line, each with a target of its own or none: `700100300 canary 5`; `#` begins a comment.
- * @throws PuenteError bad_request with the number of the line that can't be read.
- */
-export function bulkItems(list: string): Record<string, unknown>[] {
-  return list.split('\n').flatMap((line, index) => {
-    const text = line.replace(/#.*/, '').trim();
-    if (text === '') return [];
-    const [, merchant_id, stage, share] =
-      /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
-    if (merchant_id === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
-    return [defined({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
-  });
-}
 
 /**
  * Stores a bulk move; a background loop moves its merchants one after the other.

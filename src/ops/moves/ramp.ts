@@ -5,9 +5,9 @@ import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
-import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
+import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
-import { DAY_MS, defined, iso, merchantId, said, time } from '../fields.ts';
+import { DAY_MS, defined, iso, merchantId, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchant_name, merchantOf, merchantToChange, named } from '../seen.ts';
 import { bulkQuery, selected, selection } from './bulk.ts';
@@ -38,17 +38,6 @@ export const rampShape = z.strictObject({
   soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
   min_sales: z.int().min(0).max(MOST_SALES).describe('paid sales on orders that each step needs'),
 });
-/**
- * Steps as people write them: `5,25,100` or `5, 25, 100`. Beside spaces or semicolons a comma before one digit is that of a
- * decimal, as in `2,5, 25`. @throws PuenteError bad_request for other texts.
- */
-export function stepsIn(text: string): number[] {
-  const parts = /[;\s]/.test(text.trim()) ? text.trim().split(/\s*;\s*|\s*,\s+|\s+,\s*|\s+/) : text.trim().split(',');
-  if (!parts.every((part) => /^\d{1,3}(,\d|\.\d{1,2})?%?$/.test(part)))
-    throw new PuenteError('bad_request', say('input.steps', {}));
-  return parts.map((part) => Number(part.replace('%', '').replace(',', '.')));
-}
-
 const wantsWhom = encoded(say('input.merchants_or_where', {}));
 const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
   (merchants === undefined) !== (where === undefined);

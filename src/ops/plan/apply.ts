@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type Person, reason } from '../api/person.ts';
+import type { Person } from '../api/person.ts';
+import { reason } from '../fields.ts';
 import { changeMerchant } from '../merchants.ts';
 import { moveStage } from '../moves/move.ts';
 import { ALL_FIELDS, APPLIED, fieldsOfMove } from './drift.ts';

@@ -1,7 +1,6 @@
 /** A file of merchants: what it may say, and reading it; each error names file, line, column and what would fit. */
 import {
   type Document,
-  isAlias,
   isMap,
   isNode,
   isPair,
@@ -21,6 +20,7 @@ import { fieldsAt, issueSaid } from '../api/route.ts';
 import { instant, merchantId } from '../fields.ts';
 import { endsAfterItStarts, merchantChange } from '../merchants.ts';
 import { FOLLOW, moveTarget } from '../moves/target.ts';
+import { REFERENCE } from './reference.ts';
 
 /** Each is read and judged anew at every plan, and named in the audit line of an apply. */
 export const MOST_MERCHANTS = 500;
@@ -29,8 +29,6 @@ export const LONGEST_TEXT = 100_000;
 /** Of one refusal; a person repairs no more at once. */
 const MOST_ERRORS = 20;
 
-/** Where a value stands that is not in the file: a variable, or a file beside it. */
-const REFERENCE = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*)$/;
 const secret = z
   .string()
   .regex(REFERENCE, encoded(say('input.reference', {})))
@@ -205,24 +203,4 @@ function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], key?:
 
 function startOf({ range }: Node): number {
   return range?.[0] ?? 0;
-}
-
-const SECRETS: readonly string[] = ['notice_url', 'notice_secret', 'credential'];
-
-/** The references of a text that need not be valid. */
-export function referencesIn(text: string): string[] {
-  const found = new Set<string>();
-  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
-  visit(document, {
-    Pair(_nth, { key, value }) {
-      if (!isScalar(key) || !SECRETS.includes(String(key.value))) return;
-      const named = isAlias(value) ? value.resolve(document) : value;
-      if (isScalar(named) && typeof named.value === 'string' && isReference(named.value)) found.add(named.value);
-    },
-  });
-  return [...found];
-}
-
-export function isReference(text: string): boolean {
-  return REFERENCE.test(text);
 }

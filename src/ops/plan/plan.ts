@@ -14,7 +14,8 @@ import { moveTarget, routeText, routingOf, unitsOf } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
 import { type Apply, changedSince, lastApplies } from './drift.ts';
-import { isReference, LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
+import { LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
+import { isReference } from './reference.ts';
 import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf, tryCredentials } from './steps.ts';
 
 export const planAsk = z.strictObject({

@@ -15,10 +15,10 @@ import {
   type ReadinessFacts,
   type ReadinessRules,
   type Seen,
-  sideOf,
   sumOf,
   usedKinds,
 } from './facts.ts';
+import { sideOf } from './side.ts';
 
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [

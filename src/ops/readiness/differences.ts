@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
-import { reason } from '../api/person.ts';
-import { DAY_MS, defined, instant, iso, listLimit, merchantId, shown, time } from '../fields.ts';
+import { DAY_MS, defined, instant, iso, listLimit, merchantId, reason, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { EvidenceSource } from './readiness.ts';
 

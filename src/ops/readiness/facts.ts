@@ -216,18 +216,6 @@ export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
-/** A side's answer to a create, read. Shadow stores a refusal as `refused_there 400 property_value …`. */
-export function sideOf(side: string): { by: 'orders' | 'puente' | 'itself'; detail: string } {
-  const [, where, detail] = /^refused_(there|here) (.+)$/s.exec(side) ?? [];
-  if (where === undefined || detail === undefined) return { by: 'itself', detail: side };
-  return { by: where === 'there' ? 'orders' : 'puente', detail };
-}
-
-/** A side's answer to a create, as a clause in English. */
-export function saidOf(side: string): string {
-  return say('side', sideOf(side)).text;
-}
-
 /** Codes of findings, for scripts: of a verdict, and of a move. */
 export const findingCodes = [
   'predicted_refusal',

@@ -7,9 +7,9 @@ import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
-import { BY_ITSELF, reason } from '../api/person.ts';
+import { BY_ITSELF } from '../api/person.ts';
 import { newestOf, noteOnce } from '../audit.ts';
-import { defined, iso, said, time } from '../fields.ts';
+import { defined, iso, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Audit lines per page; other work runs between two pages. */

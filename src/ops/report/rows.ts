@@ -1,9 +1,8 @@
 /** The lists of a report as rows of tables, in the reader's language. */
 import type { Said } from '../../error.ts';
-import { actionOf } from '../../locales/message.ts';
+import { actionOf, factText } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
-import { rounded } from '../fields.ts';
 import { type Content, code, html, type Row, recorded, says, saysAll, timeOf, written } from '../html.ts';
 import type { Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
@@ -255,30 +254,4 @@ export function unitRows(words: Words, units: NonNullable<Report['completion']>[
     may_go: t(one.may_go ? 'decommission.yes' : 'decommission.no'),
     why: says(words, one.why, one.why_said),
   }));
-}
-
-// A fact of the audit chain as text for people; scripts read the JSON.
-
-/** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
-export function factText(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value !== 'object') return plain(value);
-  return factParts(value).join(', ');
-}
-
-function factParts(value: object): string[] {
-  if (Array.isArray(value)) return value.map(inside);
-  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')} ${inside(part)}`);
-}
-
-function inside(value: unknown): string {
-  if (value === null || value === undefined) return 'none';
-  if (typeof value !== 'object') return plain(value) || 'empty';
-  const parts = factParts(value);
-  return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
-}
-
-function plain(value: unknown): string {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'number' ? String(rounded(value, 2)) : String(value);
 }

@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { steadyTime } from '../../proxy/loop.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
-import { reason } from '../api/person.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../fields.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, reason } from '../fields.ts';
 import type { Ports, UpkeepStore } from '../ports.ts';
 
 const TIDY_EVERY_MS = HOUR_MS;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { OpenWork } from '../../proxy/records/upkeep.ts';
-import { no_reason, reason } from '../api/person.ts';
+import { no_reason, reason } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { whatIsNear } from '../seen.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { bytesText } from '../../ops/doctor/finding.ts';
+import { bytesText } from '../../locales/words.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import { type BackupManifest, type BackupNews, backupManifest } from '../../proxy/records/upkeep.ts';
 import { makeDirectory } from '../directory.ts';

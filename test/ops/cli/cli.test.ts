@@ -114,7 +114,7 @@ describe('serve', () => {
     const receiver = await startReceiver();
     const ports = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
     const env = { PATH: process.env.PATH, PUENTE_DATA_DIR: data_dir, ...ports };
-    const child = spawn(process.execPath, ['src/cli.ts', 'serve', '--notify', receiver.url], { cwd: HOUSE, env });
+    const child = spawn(process.execPath, ['bin/puente.js', 'serve', '--notify', receiver.url], { cwd: HOUSE, env });
     try {
       let out = '';
       child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -136,7 +136,7 @@ describe('merchants of a running Puente', () => {
   const here = () => ({ ...envOf(bench.app.ops_url), PATH: `${folder}:${process.env.PATH}` });
   beforeAll(async () => {
     mkdirSync(folder);
-    const launcher = `#!/bin/sh\nexec '${process.execPath}' '${join(HOUSE, 'src/cli.ts')}' "$@"\n`;
+    const launcher = `#!/bin/sh\nexec '${process.execPath}' '${join(HOUSE, 'bin/puente.js')}' "$@"\n`;
     writeFileSync(join(folder, 'puente'), launcher, { mode: 0o755 });
     writeFileSync(startup, `PS1='${PROMPT}'\nsource '${script}'\n`);
     await bench.notify(ARGENTINA, { name: 'El Café Sur' });

@@ -1,5 +1,5 @@
 /** Commands made from rows: each example of the help makes a call that its row accepts. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
+import { renderRows } from '../../../src/ops/api/openapi.ts';
 import { commandsOf, manualOf } from '../../../src/ops/cli/help.ts';
 import { addRowCommands } from '../../../src/ops/cli/rows.ts';
 import { programHere } from '../../program.ts';
@@ -91,6 +92,11 @@ describe('an example', () => {
   it('is there for every command of a running Puente', () => {
     expect(new Set(examples.map(({ name }) => name)).size).toBeGreaterThan(40);
   });
+});
+
+it('commands are made from the rows of the API as they are now', () => {
+  const written = readFileSync(join(import.meta.dirname, '../../../src/ops/api/rows.json'), 'utf8');
+  expect(written, 'npm run generate writes them').toBe(renderRows(opsRoutes));
 });
 
 it('a command that no row has is refused', () => {

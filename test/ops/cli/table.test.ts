@@ -62,7 +62,7 @@ it('fits the tables of the fleet into a terminal of 80 columns, with what needs 
   await bench.move({ stage: 'shadow' });
   const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
   for (const words of ['fleet', 'merchants list', 'moves list']) {
-    const program = inTerminal([process.execPath, 'src/cli.ts', ...words.split(' ')], env, 80);
+    const program = inTerminal([process.execPath, 'bin/puente.js', ...words.split(' ')], env, 80);
     expect(await program.ended()).toBe(0);
     const shown = program.shown().split(/\r?\n/);
     expect([words, shown.filter((line) => line.length > 80)]).toEqual([words, []]);

@@ -20,7 +20,7 @@ export interface Terminal {
 
 /** `puente` with these arguments, run in the repository root. */
 export function puenteInTerminal(argv: readonly string[]): Terminal {
-  return inTerminal([process.execPath, 'src/cli.ts', ...argv]);
+  return inTerminal([process.execPath, 'bin/puente.js', ...argv]);
 }
 
 /** A program with its arguments, run in the repository root; it is killed when the test ends. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quoted, say } from '../../../src/locales/message.ts';
 import type { IncidentView } from '../../../src/ops/incidents/incidents.ts';
-import { type RampView, stepsIn, targetOf } from '../../../src/ops/moves/ramp.ts';
+import { type RampView, targetOf } from '../../../src/ops/moves/ramp.ts';
 import {
   decideRamp,
   type RampCalls,
@@ -15,6 +15,7 @@ import {
 } from '../../../src/ops/moves/ramp-decision.ts';
 import type { RampStepView } from '../../../src/ops/moves/ramp-evidence.ts';
 import { routeText } from '../../../src/ops/moves/target.ts';
+import { stepsIn } from '../../../src/ops/moves/written.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';

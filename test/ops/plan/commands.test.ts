@@ -107,7 +107,7 @@ describe('an apply', () => {
 
   it('is confirmed in a terminal, where Enter alone is no', { timeout: 120_000 }, async () => {
     const shops = file('one.yaml', one);
-    const argv = [process.execPath, 'src/cli.ts', 'apply', shops, ...WHY];
+    const argv = [process.execPath, 'bin/puente.js', 'apply', shops, ...WHY];
     const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
     const declined = inTerminal(argv, env);
     await declined.answer('Apply 1 change?', keys.enter);

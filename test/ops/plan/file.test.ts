@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { html, saysAll } from '../../../src/ops/html.ts';
-import { readMerchants, referencesIn } from '../../../src/ops/plan/file.ts';
+import { readMerchants } from '../../../src/ops/plan/file.ts';
+import { referencesIn } from '../../../src/ops/plan/reference.ts';
 
 const read = (text: string) => readMerchants('shops.yaml', text).wanted;
 const words = loadWords();

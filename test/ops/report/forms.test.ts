@@ -1,13 +1,13 @@
 /** A report's forms: CSV without formulas, HTML without injection, quantiles within an eighth, diff of two reports. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { factText } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { daySums } from '../../../src/ops/charts/charts.ts';
 import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports, readReport } from '../../../src/ops/report/diff.ts';
 import { verdictDays } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
-import { factText } from '../../../src/ops/report/rows.ts';
 import {
   addDuration,
   addExchange,

@@ -1,0 +1,29 @@
+/** Lists of merchants and steps as people write them, for commands and pages. */
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
+
+/**
+ * The items of a list, one a line, each with a target of its own or none: `700100300 canary 5`; `#` begins a comment.
+ * @throws PuenteError bad_request with the number of the line that can't be read.
+ */
+export function bulkItems(list: string): Record<string, unknown>[] {
+  return list.split('\n').flatMap((line, index) => {
+    const text = line.replace(/#.*/, '').trim();
+    if (text === '') return [];
+    const [, merchant_id, stage, share] =
+      /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
+    if (merchant_id === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
+    return [{ merchant_id, ...(stage && { stage }), ...(share && { share: Number(share) }) }];
+  });
+}
+
+/**
+ * Steps as people write them: `5,25,100` or `5, 25, 100`. Beside spaces or semicolons a comma before one digit is that of a
+ * decimal, as in `2,5, 25`. @throws PuenteError bad_request for other texts.
+ */
+export function stepsIn(text: string): number[] {
+  const parts = /[;\s]/.test(text.trim()) ? text.trim().split(/\s*;\s*|\s*,\s+|\s+,\s*|\s+/) : text.trim().split(',');
+  if (!parts.every((part) => /^\d{1,3}(,\d|\.\d{1,2})?%?$/.test(part)))
+    throw new PuenteError('bad_request', say('input.steps', {}));
+  return parts.map((part) => Number(part.replace('%', '').replace(',', '.')));
+}

@@ -1,0 +1,25 @@
+/** References to secrets in a file of merchants; the command reads what they name, without the rest of the file. */
+import { isAlias, isScalar, parseDocument, visit } from 'yaml';
+
+/** Where a value stands that is not in the file: a variable, or a file beside it. */
+export const REFERENCE = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*)$/;
+
+const SECRETS: readonly string[] = ['notice_url', 'notice_secret', 'credential'];
+
+/** The references of a text that need not be valid. */
+export function referencesIn(text: string): string[] {
+  const found = new Set<string>();
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
+  visit(document, {
+    Pair(_nth, { key, value }) {
+      if (!isScalar(key) || !SECRETS.includes(String(key.value))) return;
+      const named = isAlias(value) ? value.resolve(document) : value;
+      if (isScalar(named) && typeof named.value === 'string' && isReference(named.value)) found.add(named.value);
+    },
+  });
+  return [...found];
+}
+
+export function isReference(text: string): boolean {
+  return REFERENCE.test(text);
+}
