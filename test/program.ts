@@ -1,4 +1,4 @@
-/** The command line in this process; parts that start servers or touch files are refused. */
+/** The command line in this process; parts that start servers or touch a store are refused. */
 import type { Command } from 'commander';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 
@@ -11,7 +11,7 @@ export function programHere(): Command {
     sandbox: elsewhere,
     restore: elsewhere,
     migrateStore: elsewhere,
-    loadInstaller: elsewhere,
+    loadInstaller: async () => (await import('../src/app/init.ts')).installer,
     examineOffline: elsewhere,
     checkFidelity: elsewhere,
     folderInSettings: async () => null,

@@ -24,6 +24,7 @@ import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
 import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
+import { command } from '../moves/command.ts';
 import { keys, puenteInTerminal } from './terminal.ts';
 
 const WEBHOOK_SECRET = 'hush-webhook-secret';
@@ -258,7 +259,7 @@ describe('by options', () => {
     ['set PUENTE_POSTGRES_URL first', [...real, '--postgres']],
   ])('wrong use, and nothing is written: %s', async (says, argv, env = {}) => {
     const into = folder();
-    const { code, err, out } = await puente(['init', '--into', into, ...argv], { env });
+    const { code, err, out } = await command(['init', '--into', into, ...argv], env);
     expect(err).toContain(says);
     expect([code, out]).toEqual([2, '']);
     expect(existsSync(join(into, 'secrets'))).toBe(false);
@@ -266,7 +267,7 @@ describe('by options', () => {
 
   it('refuses everything that is wrong at once, each by its name', async () => {
     const wrong = ['--public-port', 'http', '--notify', 'https://10.0.0.8/in', '--user', 'nobody-here'];
-    const { err, code } = await puente(['init', '--into', folder(), '--yes', ...wrong, '--tls-key', 'key.pem']);
+    const { err, code } = await command(['init', '--into', folder(), '--yes', ...wrong, '--tls-key', 'key.pem']);
     const said = ['public.port', 'merchants.notice_url', 'no user nobody-here', '--public-url', '--tls-certificate'];
     expect(said.filter((one) => !err.includes(one))).toEqual([]);
     expect([code, err.match(/^error: /gm)?.length]).toEqual([2, 5]);
@@ -279,15 +280,15 @@ describe('by options', () => {
     await once(holder, 'listening');
     const { port } = holder.address() as AddressInfo; // a listening TCP server has one
     const two = ['--public-host', '127.0.0.4', '--public-port', `${port}`, '--set', `ops.port=${port}`];
-    const { err } = await puente(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=127.0.0.5']);
+    const { err } = await command(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=127.0.0.5']);
     expect(err).toBe('');
-    const all = await puente(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=0.0.0.0']);
+    const all = await command(['init', '--into', folder(), ...real, ...two, '--set', 'ops.host=0.0.0.0']);
     expect(all.err).toContain('It is the port of the');
   });
 
   it('writes what settings that contradict each other would be refused for: nothing', async () => {
     const into = folder();
-    const { code, err } = await puente(['init', '--into', into, ...real, '--set', 'store.ballast_bytes=1073741824']);
+    const { code, err } = await command(['init', '--into', into, ...real, '--set', 'store.ballast_bytes=1073741824']);
     expect(err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
     expect(code).toBe(1);
     expect(readdirSync(into)).toEqual([]);
@@ -296,12 +297,12 @@ describe('by options', () => {
   it('makes no folder for what it refuses, and takes none away that was there', async () => {
     const into = folder();
     const contradicting = [...real, '--set', 'store.ballast_bytes=1073741824'];
-    const deep = await puente(['init', '--into', join(into, 'shops', 'north'), ...contradicting]);
+    const deep = await command(['init', '--into', join(into, 'shops', 'north'), ...contradicting]);
     expect([deep.code, readdirSync(into)]).toEqual([1, []]);
-    const long = await puente(['init', '--into', join(into, 'shops', 'n'.repeat(300)), ...real]);
+    const long = await command(['init', '--into', join(into, 'shops', 'n'.repeat(300)), ...real]);
     expect([long.err, readdirSync(into)]).toEqual([expect.stringContaining('ENAMETOOLONG'), []]);
     mkdirSync(join(into, 'secrets'));
-    const there = await puente(['init', '--into', into, ...contradicting]);
+    const there = await command(['init', '--into', into, ...contradicting]);
     expect([there.code, readdirSync(into)]).toEqual([1, ['secrets']]);
   });
 
@@ -345,13 +346,13 @@ describe('by options', () => {
   it('never writes over what is there unasked, and never over a key', async () => {
     const into = folder();
     const env = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET };
-    const first = await puente(['init', '--into', into, ...real, '--webhook-secret'], { env });
+    const first = await command(['init', '--into', into, ...real, '--webhook-secret'], env);
     expect(first.code).toBe(0);
     const key = readFileSync(join(into, 'secrets', 'secret-key'), 'utf8');
-    const again = await puente(['init', '--into', into, ...real]);
+    const again = await command(['init', '--into', into, ...real]);
     expect(again.err).toContain(`${join(into, 'puente.yaml')} is there already. Name another folder with --into`);
     expect(again.code).toBe(1);
-    const forced = await puente(['init', '--into', into, ...real, '--force', '--set', 'log.level=warn']);
+    const forced = await command(['init', '--into', into, ...real, '--force', '--set', 'log.level=warn']);
     expect(forced.out).toContain('Left as they were:');
     expect(readFileSync(join(into, 'secrets', 'secret-key'), 'utf8')).toBe(key);
     const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
@@ -373,7 +374,7 @@ describe('by options', () => {
       'webhook.secret_file': own('my-webhook', WEBHOOK_SECRET),
     };
     const set = Object.entries(named).flatMap(([name, path]) => ['--set', `${name}=${path}`]);
-    const { out, err } = await puente(['init', '--into', into, '--json', ...real, ...set]);
+    const { out, err } = await command(['init', '--into', into, '--json', ...real, ...set]);
     expect(err).toBe('');
     expect(JSON.parse(out)).toEqual({
       config: join(into, 'puente.yaml'),
@@ -392,7 +393,7 @@ describe('by options', () => {
   it('makes what is named as nothing', async () => {
     const into = folder();
     const argv = ['--set', 'ops.token_file=', '--set', 'webhook.secret_file=', '--notify', ''];
-    const { out } = await puente(['init', '--into', into, '--json', ...real, ...argv]);
+    const { out } = await command(['init', '--into', into, '--json', ...real, ...argv]);
     expect(JSON.parse(out)).toMatchObject({
       secrets: [{ path: join(into, 'secrets', 'secret-key') }, { path: join(into, 'secrets', 'ops-token') }],
       token_file: join(into, 'secrets', 'ops-token'),
@@ -405,21 +406,21 @@ describe('by options', () => {
     const url = (password: string): string => `postgres://puente:${password}@db.example/puente`;
     const argv = ['init', '--into', into, ...real, '--webhook-secret', '--postgres', '--elsewhere'];
     const first = { PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET, PUENTE_POSTGRES_URL: url('first') };
-    expect((await puente(argv, { env: first })).code).toBe(0);
+    expect((await command(argv, first)).code).toBe(0);
     const before = bytesIn(into);
     const second = { PUENTE_WEBHOOK_SECRET: 'another-webhook-secret', PUENTE_POSTGRES_URL: url('second') };
     const bad = ['--force', '--set', 'store.ballast_bytes=1073741824'];
-    const refused = await puente([...argv, ...bad], { env: second });
+    const refused = await command([...argv, ...bad], second);
     expect(refused.err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
     expect(bytesIn(into)).toEqual(before);
     rmSync(join(into, 'secrets', 'postgres-url'));
     mkdirSync(join(into, 'secrets', 'postgres-url'));
     const folded = bytesIn(into);
-    const blocked = await puente([...argv, '--force'], { env: second });
+    const blocked = await command([...argv, '--force'], second);
     expect(blocked.err).toContain(`${join(into, 'secrets', 'postgres-url')} is there and is no file; move it away`);
     expect(bytesIn(into)).toEqual(folded);
     rmSync(join(into, 'secrets', 'postgres-url'), { recursive: true });
-    expect((await puente([...argv, '--force'], { env: second })).code).toBe(0);
+    expect((await command([...argv, '--force'], second)).code).toBe(0);
     expect(bytesIn(into)['secrets/webhook-secret']).toBe('another-webhook-secret\n');
     expect(Object.keys(bytesIn(into)).toSorted()).toEqual(Object.keys(before).toSorted());
   });
@@ -439,14 +440,14 @@ describe('by options', () => {
     const into = folder();
     const { port } = new URL(bench.sandbox.url);
     const argv = ['init', '--into', into, ...real, '--public-port', port];
-    const { code, err } = await puente(argv);
+    const { code, err } = await command(argv);
     expect([code, err]).toEqual([2, expect.stringContaining(`Something listens on 127.0.0.1:${port} already`)]);
-    expect((await puente([...argv, '--force'])).code).toBe(0);
+    expect((await command([...argv, '--force'])).code).toBe(0);
   });
 
   it('names next the ops door that it wrote, and what the person made may run', async () => {
     const next = async (...argv: string[]): Promise<string> => {
-      const { out, err } = await puente(['init', '--into', folder(), ...real, ...argv]);
+      const { out, err } = await command(['init', '--into', folder(), ...real, ...argv]);
       expect(err).toBe('');
       return out.slice(out.indexOf('Next:'));
     };
@@ -467,14 +468,14 @@ describe('by options', () => {
 
   it('writes a configuration for the sandbox too', async () => {
     const into = folder();
-    const { code, err } = await puente(['init', '--into', into, ...real, '--upstream', 'sandbox']);
+    const { code, err } = await command(['init', '--into', into, ...real, '--upstream', 'sandbox']);
     expect([code, err]).toEqual([0, '']);
     expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).toContain('upstream: sandbox');
   });
 
   it('says which folder it can not write', async () => {
     writeFileSync(join(directory, 'a-file'), '');
-    const { code, err } = await puente(['init', '--into', join(directory, 'a-file'), ...real]);
+    const { code, err } = await command(['init', '--into', join(directory, 'a-file'), ...real]);
     expect(err).toContain("a-file can't be written (");
     expect(code).toBe(1);
   });
@@ -521,7 +522,7 @@ describe("the service's user", () => {
     const secret = join(home, 'webhook');
     writeFileSync(secret, `${WEBHOOK_SECRET}\n`, { mode: 0o600 });
     const more = ['--json', '--user', 'nobody', '--set', `webhook.secret_file=${secret}`];
-    const { out } = await puente(['init', '--into', join(home, 'etc'), ...real, ...more]);
+    const { out } = await command(['init', '--into', join(home, 'etc'), ...real, ...more]);
     const { missing } = JSON.parse(out) as { missing: string[] }; // the form of `init --json`
     expect(missing).toContainEqual(
       expect.stringMatching(/^nobody can't read .*puente\.yaml\. nobody may not enter a folder above: name another/),
@@ -538,7 +539,7 @@ describe("the service's user", () => {
     for (const path of [directory, home]) chmodSync(path, 0o755);
     const data = join(home, 'srv', 'shops', 'data');
     const argv = ['init', '--into', join(home, 'etc'), ...real, '--json', '--user', 'nobody', '--data-dir', data];
-    const { missing } = JSON.parse((await puente(argv)).out) as { missing: string[] }; // the form of `init --json`
+    const { missing } = JSON.parse((await command(argv)).out) as { missing: string[] }; // the form of `init --json`
     expect(missing.filter((what) => what.startsWith('nobody'))).toEqual([]);
     expect([data, join(data, '..'), join(data, '..', '..')].map(modeOf)).toEqual(['700', '755', '755']);
     expect(spawnSync('touch', [join(data, 'file')], { uid: NOBODY, gid: NOBODY }).status).toBe(0);
@@ -565,7 +566,7 @@ describe("the service's user", () => {
 
   it('of another machine gets its rights by commands, which are printed', async () => {
     const into = folder();
-    const { out } = await puente(['init', '--into', into, ...real, '--elsewhere', '--user', 'puente-there']);
+    const { out } = await command(['init', '--into', into, ...real, '--elsewhere', '--user', 'puente-there']);
     expect(out).toContain('As root, so that puente-there may read them:');
     // The folder was there: others may use it.
     expect(out).toContain(`chgrp puente-there '${join(into, 'secrets')}' '${join(into, 'puente.yaml')}'`);
