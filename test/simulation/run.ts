@@ -47,6 +47,9 @@ async function start(world: SimulatedWorld): Promise<void> {
   await starting;
 }
 
+/** A unit of both merchants. */
+const PILOT = 'point:PAX_A910__SMARTPOS0000000001';
+
 async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
   const { life } = world.run;
   if (life === null) throw new Error('the process did not start');
@@ -60,6 +63,8 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
       settings: merchantSettings.parse({
         stage,
         share: stage === 'canary' ? 50 : 0,
+        // A share of so few units may be none, and a ramp measures what was created on orders.
+        units_in: plan.ramps === true ? [PILOT] : [],
         // Webhooks contain the state of a merchant order, IPN does not.
         qr_notices: index === 0 ? 'both' : null,
       }),

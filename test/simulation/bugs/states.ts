@@ -14,6 +14,13 @@ export const stateBugs: Bug[] = [
     ],
   },
   {
+    name: 'ramp goes up beside a stopped merchant',
+    test: null,
+    edits: [
+      { file: 'ops/moves/ramp-steps.ts', from: 'if (look.stopped !== null && stop === null) return ramp;', to: '' },
+    ],
+  },
+  {
     name: 'webhook payload trusted as state',
     test: null,
     edits: [
