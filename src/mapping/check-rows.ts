@@ -7,18 +7,10 @@ import { orderStatuses } from '../contract/orders.ts';
 import { upstreamErrorCodes } from '../contract/upstream.ts';
 import { UNKNOWN_STATUS } from './compile.ts';
 import { contextSchema } from './context.ts';
-import {
-  contractNames,
-  contractOf,
-  findIn,
-  leavesOf,
-  looseObjectsOf,
-  type Shape,
-  shapeOf,
-  takes,
-} from './contracts.ts';
+import { contractNames, contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
 import { detailConverters, wantsDetail } from './errors.ts';
+import { misfitOf, takes } from './fits.ts';
 import { whatFits } from './near.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
@@ -80,11 +72,21 @@ function checkRow({ table, from, to }: View, row: Row, sites: readonly string[])
     complain(`the context has no ${printPath(row.from)}${fitting(contextShape, row.from)}`, 'context');
   if (row.to && !findIn(to, row.to))
     complain(`the target ${table.to} has no ${printPath(row.to)}${fitting(to, row.to)}`, 'to');
-  const place = row.to && row.verb === 'const' ? findIn(to, row.to) : null;
-  if (row.to && place && !takes(place.shape, row.constant))
-    complain(`${printPath(row.to)} does not take ${JSON.stringify(row.constant)}`, 'const');
+  const written = row.to && findIn(to, row.to)?.shape;
+  const always = {
+    ...(row.verb === 'const' ? { const: row.constant } : {}),
+    ...(row.otherwise?.value === undefined ? {} : { otherwise: row.otherwise.value }),
+  };
+  for (const [key, value] of Object.entries(always))
+    if (row.to && written && !takes(written, value))
+      complain(`${printPath(row.to)} does not take ${JSON.stringify(value)}`, key);
+  const read = row.verb === 'const' ? null : findIn(row.verb === 'context' ? contextShape : from, row.from)?.shape;
   if (row.converter !== null && !Object.hasOwn(converters, row.converter))
     complain(`no converter is called '${row.converter}'${whatFits(row.converter, Object.keys(converters))}`, 'with');
+  else if (row.to && read && written) {
+    const misfit = misfitOf(row, read, written, !table.to.endsWith('Call'));
+    if (misfit !== null) complain(`${printPath(row.to)} ${misfit}`, row.converter === null ? row.verb : 'with');
+  }
   for (const site of row.sites ?? []) {
     if (!sites.includes(site)) complain(`sites.yaml has no site ${site}${whatFits(site, sites)}`, 'sites');
   }

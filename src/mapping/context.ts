@@ -1,6 +1,6 @@
 /** The mapping context: facts that a table may read beside its source, each with its meaning and its calls. */
 import { z } from 'zod';
-import { intentStates } from '../contract/legacy-point.ts';
+import { createIntentBody, intentStates } from '../contract/legacy-point.ts';
 import { merchantOrderStates } from '../contract/merchant-orders.ts';
 import { qrModes } from '../contract/orders.ts';
 
@@ -45,7 +45,7 @@ export const contextSchema = z.object({
     .looseObject({
       items: z.unknown(),
       sponsor_id: z.unknown(),
-      notification_url: z.unknown(),
+      notification_url: z.string().nullish(),
       marketplace_fee: z.unknown(),
     })
     .partial()
@@ -78,7 +78,7 @@ export const contextSchema = z.object({
     .describe('The state the client is to see; on get, last status and notices.'),
   state_at: milliseconds.optional().describe('When that state was reached, epoch milliseconds; on last status.'),
   held: z
-    .object({ additional_info: z.unknown(), payment: z.unknown(), description: z.string().optional() })
+    .object(createIntentBody.pick({ additional_info: true, payment: true, description: true }).shape)
     .optional()
     .describe('What the client said and the order does not carry, given back verbatim; on answers and notices.'),
   amount_minor: z.int().optional().describe('The amount of the create, minor units; on answers and notices.'),

@@ -54,18 +54,21 @@ export interface Shape {
   json: JsonSchema;
 }
 
-/** @returns false for a value that the schema at this place does not take. */
-export function takes({ json }: Shape, value: unknown): boolean {
-  return z.fromJSONSchema(json as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).success; // zod's own output
-}
-
 /** The shape of a schema's input, before its transforms. */
 export function shapeOf(schema: z.ZodType): Shape {
   return build(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema); // its own output, narrowed
 }
 
-interface JsonSchema {
+/** A schema that allows everything. */
+export function isSilent(schema: JsonSchema): boolean {
+  return Object.keys(schema).every((key) => key === '$schema' || key === 'description');
+}
+
+export interface JsonSchema {
+  [limit: string]: unknown;
   type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
   properties?: Record<string, JsonSchema>;
   required?: string[];
   additionalProperties?: boolean | JsonSchema;
@@ -92,8 +95,7 @@ function build(schema: JsonSchema): Shape {
   }
   if (schema.type === 'array')
     return { ...plain('array', schema), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always writes `items`
-  const silent = Object.keys(schema).every((key) => key === '$schema' || key === 'description');
-  return plain(silent ? 'any' : 'leaf', schema);
+  return plain(isSilent(schema) ? 'any' : 'leaf', schema);
 }
 
 function plain(kind: Shape['kind'], json: JsonSchema): Shape {

@@ -513,6 +513,8 @@ describe('a mistake', () => {
       ['point/states.yaml', '{ status: expired, shows: CANCELED, rank: 50, final: false, notices: [point] }'],
       ['point/errors.yaml', `calls: { creat: [{ status: 400, code: bad_request, error: bad_request, ${WHY} }] }`],
       ['point/errors.yaml', `calls: { get: [{ status: 401, code: unauthorized, error: unknwn, ${WHY} }] }`],
+      ['merchant_orders/get.answer.yaml', '{ context: merchant_order_id, to: body.marketplace }'],
+      ['point/get.answer.yaml', '{ context: held.payment.installments, to: body.description, with: whole_number }'],
       ['point/create.reqest.yaml', 'rows: []'],
       ['operations.yaml', 'operations: []'],
       ['sites.yaml', 'sites: []'],
