@@ -18,7 +18,7 @@ import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '
 import { PuenteError } from '../error.ts';
 import { isEnough } from '../ops/api/person.ts';
 import type { InitOrder, InitOutcome, Installer, ServiceUser } from '../ops/cli/init-questions.ts';
-import { quoted } from '../ops/cli/output.ts';
+import { quoted } from '../ops/cli/next-steps.ts';
 import { faultOfDirectory, makeDirectory } from '../store/directory.ts';
 import { closedTo, serviceUser, tryHere, tryServer } from './init-here.ts';
 import { readTls } from './public.ts';

@@ -2,6 +2,7 @@
 import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
 import { isEnough } from '../ops/api/person.ts';
+import { aligned, launcher, quoted } from '../ops/cli/next-steps.ts';
 import type { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
@@ -111,6 +112,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
   const curl = public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
   const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : YOURS;
   const count = sandbox.assumptions;
+  const { puente, is_clone } = launcher();
   return [
     '',
     'A first payment, as a legacy till would ask for it:',
@@ -121,10 +123,10 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
     'What next, in another shell here:',
     ...exported(ops_url, token),
     ...aligned([
-      ['npx puente trace sale-1', 'the story of that payment: calls, table rows that fired, states, notices'],
-      DOCTOR,
-      ['npm run demo', 'a whole migration, shown in this terminal'],
-      ['npx puente init', 'a configuration for the real service, asked for and written'],
+      [`${puente} trace sale-1`, 'the story of that payment: calls, table rows that fired, states, notices'],
+      [`${puente} doctor`, DOCTOR],
+      ...(is_clone ? [['npm run demo', 'a whole migration, shown in this terminal'] as const] : []),
+      [`${puente} init`, 'a configuration for the real service, asked for and written'],
     ]),
     `The sandbox makes ${count} choices, each with its source: curl -s ${sandbox.url}/_sandbox/settings`,
   ];
@@ -133,40 +135,33 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
 /** With a real upstream: nothing changes for a till until an operator moves its merchant. */
 function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   if (hasNoPeople(ops)) return [];
-  const token = ops.token_file === null ? YOURS : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
+  const token = ops.token_file === null ? YOURS : `"$(cat ${quoted(ops.token_file)})"`;
   const mayMove = ops.token !== null || Object.values(ops.tokens).some(({ role }) => isEnough(role, 'operator'));
+  const { puente } = launcher();
   const told =
     routing.default_stage === 'legacy'
       ? 'who has called so far; nothing changes until you move a merchant'
       : `who has called so far; each starts on ${routing.default_stage}`;
+  const move = [
+    `${puente} stage <merchant> shadow --reason "first look"`,
+    'the first move: translated on paper alone',
+  ] as const;
   return [
     '',
     'What next, in another shell here:',
     ...exported(ops_url, token),
     ...aligned([
-      DOCTOR,
-      ['npx puente merchants list', told],
-      ['npx puente can-migrate <merchant>', 'what is in the way of its next move'],
-      ...(mayMove
-        ? [
-            [
-              'npx puente stage <merchant> shadow --reason "first look"',
-              'the first move: translated on paper alone',
-            ] as const,
-          ]
-        : []),
+      [`${puente} doctor`, DOCTOR],
+      [`${puente} merchants list`, told],
+      [`${puente} can-migrate <merchant>`, 'what is in the way of its next move'],
+      ...(mayMove ? [move] : []),
     ]),
   ];
 }
 
-const DOCTOR = ['npx puente doctor', 'what is missing, each with its repair'] as const;
+const DOCTOR = 'what is missing, each with its repair';
 /** Placeholder for a token that an operator has set. */
 const YOURS = "'your ops token'";
-
-function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
-  const width = Math.max(...steps.map(([command]) => command.length));
-  return steps.map(([command, about]) => `  ${command.padEnd(width)}  ${about}`);
-}
 
 function exported(ops_url: string, token: string): string[] {
   return [

@@ -3,8 +3,9 @@ import { Argument, type Command, Option } from 'commander';
 import { folded } from '../../mapping/near.ts';
 import type { MerchantView } from '../merchants.ts';
 import { commandsOf, withManual } from './help.ts';
+import { quoted } from './next-steps.ts';
 import { callOps, type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
-import { oneLine, quoted } from './output.ts';
+import { oneLine } from './output.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;

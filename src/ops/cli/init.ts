@@ -1,5 +1,4 @@
 /** `puente init`: asks for the settings of a real installation and writes a configuration that explains each one. */
-import { basename, delimiter, dirname, sep } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isEnough, roles } from '../api/person.ts';
 import { secretOf } from './environment.ts';
@@ -16,7 +15,8 @@ import {
   VENDOR_URL,
   wrongUser,
 } from './init-questions.ts';
-import { type Output, print, quoted } from './output.ts';
+import { aligned, launcher, quoted } from './next-steps.ts';
+import { type Output, print } from './output.ts';
 
 interface InitOptions extends Output {
   into: string;
@@ -273,15 +273,6 @@ function nextSteps({ config, token_file, speaker }: InitOutcome, { user, setting
   ];
 }
 
-/** As it is typed in a clone, or where the package is installed. */
-function launcher(): { puente: string; start: string } {
-  const script = process.argv[1] ?? '';
-  if (!import.meta.dirname.split(sep).includes('node_modules')) return { puente: 'npx puente', start: 'npm start' };
-  const on_path = (process.env.PATH ?? '').split(delimiter).includes(dirname(script));
-  const puente = on_path ? basename(script) : script;
-  return { puente, start: `${puente} serve` };
-}
-
 /** The ops door as this machine reaches it. */
 function opsUrlOf({
   'ops.host': host = '127.0.0.1',
@@ -290,9 +281,4 @@ function opsUrlOf({
   if (port === '0') return '…   # the ops door that the start prints';
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
-}
-
-function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
-  const width = Math.max(...steps.map(([command]) => command.length));
-  return steps.map(([command, about]) => `  ${command.padEnd(width)}   ${about}`);
 }

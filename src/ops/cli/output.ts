@@ -81,11 +81,6 @@ export function merchantCell(line: { merchant_id: string | null; merchant_name: 
   return withName(line.merchant_id, line.merchant_name);
 }
 
-/** Quoted for a shell such as bash or zsh. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
   return Number(text);
