@@ -40,10 +40,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** @param text the API's sentence. @param said its code; null when it has none. */
 export function says(words: Words, text: string | null, said: Said | null): Content {
-  return text === null ? null : partsOf(words, text, said).map((part) => marked(words, part));
+  return text === null || text === '' ? null : partsOf(words, text, said).map((part) => marked(words, part));
 }
 
-/** A text of several sentences. @param between separates two of them. @param shown makes the HTML of a text. */
+/** A text of several sentences, in English as the API wrote it. @param between, @param shown as for `saysEach`. */
 export function saysAll(
   words: Words,
   text: string,
@@ -51,8 +51,21 @@ export function saysAll(
   between = ' ',
   shown: (text: string) => Content = (one) => one,
 ): Content {
+  return words.language === 'en' && said.length > 0 ? shown(text) : saysEach(words, text, said, between, shown);
+}
+
+/**
+ * Sentences that are made anew in each language, also in English: their times are in the one form that people read.
+ * @param between separates two of them. @param shown makes the HTML of a text.
+ */
+export function saysEach(
+  words: Words,
+  text: string,
+  said: readonly Said[],
+  between: string,
+  shown: (text: string) => Content = (one) => one,
+): Content {
   if (said.length === 0) return written(words, text);
-  if (words.language === 'en') return shown(text);
   const sentences = said.map((one) => partsOf(words, text, one).map((part) => marked(words, part, shown)));
   return sentences.map((sentence, nth) => [nth === 0 ? null : between, sentence]);
 }
@@ -85,7 +98,19 @@ export function timeOf(words: Words, at: string | null): Content {
   return at === null ? null : html`<time datetime="${at}">${words.time(at)}</time>`;
 }
 
-// Tables: the first cell of a row is its header; numbers are right-aligned, as the language writes them.
+/** An amount in one form on every page, such as `1,250.00 ARS`; null where it is not known. */
+export function moneyOf(words: Words, { amount, currency }: Money): Html | null {
+  return amount === null ? null : html`${MONEY}${words.decimal(amount)} ${currency}</span>`;
+}
+
+interface Money {
+  amount: string | null;
+  currency: string | null;
+}
+
+const MONEY = html`<span class="money">`;
+
+// Tables: the first cell of a row is its header; numbers and amounts are right-aligned, as the language writes them.
 
 export type Row = Readonly<Record<string, Content>>;
 
@@ -103,9 +128,10 @@ export function plainTable(
   is_named = false,
 ): Html | null {
   if (rows.length === 0) return null;
-  const isNumeric = (column: number): boolean => rows.every((row) => typeof row[column] === 'number');
-  const shown = (cell: Content | undefined): Content => (typeof cell === 'number' ? number(cell) : (cell ?? null));
-  const kindOf = (cell: Content): Html | null => (typeof cell === 'number' ? NUMBER : isLong(cell) ? TEXT : null);
+  const isNumeric = (column: number): boolean => rows.every((row) => isFigure(row[column] ?? null));
+  const shown = (cell: Content | undefined): Content =>
+    typeof cell === 'number' ? number(cell) : typeof cell === 'string' && is_named ? breakable(cell) : (cell ?? null);
+  const kindOf = (cell: Content): Html | null => (isFigure(cell) ? NUMBER : isLong(cell) ? TEXT : null);
   const titles = head.map((name, nth) => html`<th scope="col"${isNumeric(nth) ? NUMBER : null}>${name}</th>`);
   const cellOf = (cell: Content, nth: number): Html =>
     is_named
@@ -115,6 +141,15 @@ export function plainTable(
     ([name, ...cells]) => html`<tr><th scope="row">${shown(name)}</th>${cells.map(cellOf)}</tr>\n`,
   );
   return html`<table><thead><tr>${titles}</tr></thead>\n<tbody>${lines}</tbody></table>`;
+}
+
+function isFigure(cell: Content): boolean {
+  return typeof cell === 'number' || (cell instanceof Markup && String(cell).startsWith(String(MONEY)));
+}
+
+/** A name of a program may break behind an underscore, so that a narrow screen breaks none in mid-word. */
+function breakable(name: string): Content {
+  return name.split(/(?<=_)(?=[^_])/).map((piece, nth) => html`${nth === 0 ? null : html`<wbr>`}${piece}`);
 }
 
 const NUMBER = html` class="number"`;

@@ -1,5 +1,5 @@
 /** Drift: merchants that were changed by hand since a file of merchants was applied to them. */
-import { html, saysAll, timeOf } from '../html.ts';
+import { html, says, timeOf, withCode } from '../html.ts';
 import { driftView } from '../plan/drift.ts';
 import type { Page } from './kit.ts';
 import { merchantLink, table } from './parts.ts';
@@ -13,9 +13,9 @@ export const driftPage: Page = {
       merchant: merchantLink(merchant_id, name),
       file,
       applied: timeOf(words, applied_at),
-      what: saysAll(words, drift.join(' '), drift_said),
+      what: html`<div class="lines">${drift.map((one, nth) => html`<div>${says(words, one, drift_said[nth] ?? null)}</div>`)}</div>`,
     }));
-    const content = html`<p class="lead">${t('drift.lead')}</p>${table(words, 'drift', t('drift.title'), rows, t('drift.none'))}`;
+    const content = html`<p class="lead">${withCode(t('drift.lead'))}</p>${table(words, 'drift', t('drift.title'), rows, t('drift.none'))}`;
     return { title: t('drift.title'), content };
   },
 };

@@ -4,7 +4,7 @@ import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { rounded } from '../fields.ts';
-import { type Content, type Html, html, type Row, says, saysAll, tableOf, timeOf } from '../html.ts';
+import { type Content, type Html, html, type Row, says, saysEach, tableOf, timeOf } from '../html.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
@@ -170,7 +170,7 @@ export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
 
 /** From what to what, in words. */
 export function changeSaid(words: Words, { change, change_said }: Pick<AuditLine, 'change' | 'change_said'>): Content {
-  return change_said.length === 0 ? null : saysAll(words, change, change_said, '; ');
+  return change_said.length === 0 ? null : saysEach(words, change, change_said, '; ');
 }
 
 /** Links to a merchant's page or the trace of a sale; a bulk move and a ramp have neither. */

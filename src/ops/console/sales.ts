@@ -1,7 +1,7 @@
 /** The list of sales: filters, one row a sale, and its trace behind each. */
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
-import { type Html, html, says, timeOf } from '../html.ts';
+import { type Html, html, moneyOf, says, timeOf } from '../html.ts';
 import { acknowledgedView, disagreementsView } from '../reconcile/mismatches.ts';
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
@@ -47,8 +47,8 @@ const acknowledgePage: Page = {
     const { t } = words;
     const { id = '' } = path;
     const seen = await ask('GET /api/sales/:id/disagreements', disagreementsView, { path: { id } });
-    const { amount, currency, disagreements, newest } = seen;
-    const sum = amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`;
+    const { disagreements, newest } = seen;
+    const sum = moneyOf(words, seen) ?? t('sale.no_amount');
     const told = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
     );
@@ -82,7 +82,7 @@ function saleTable(words: Words, sales: readonly Sale[]): Html {
     unit: sale.unit,
     lane: badge(sale.lane, t(`stage.${sale.lane}`)),
     state: stateBadge(words, sale.state),
-    amount: sale.amount === null ? t('sale.no_amount') : `${words.decimal(sale.amount)} ${sale.currency}`,
+    amount: moneyOf(words, sale) ?? t('sale.no_amount'),
     reference: sale.client_reference,
   }));
   return table(words, 'sales', t('nav.sales'), rows, t('sales.none'));

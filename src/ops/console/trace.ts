@@ -4,9 +4,9 @@ import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
 import { fleetView } from '../fleet/line.ts';
-import { type Content, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
-import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, messageBox, section } from './parts.ts';
+import { type Content, type Html, html, moneyOf, says, saysEach, timeOf, written } from '../html.ts';
+import { given, linkTo, type Page, type Visit } from './kit.ts';
+import { badge, durationOf, merchantLink, messageBox, section } from './parts.ts';
 import { acknowledgePath, stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
@@ -55,9 +55,7 @@ async function merchantsLike(visit: Visit, search: string): Promise<Content> {
   const query = { search, sort: 'merchant', per_page: SHOWN_MERCHANTS };
   const { merchants, found } = await visit.ask('GET /api/fleet', fleetView, { query });
   if (found === 0) return null;
-  const items = merchants.map(
-    ({ merchant_id, name }) => html`<li><a href="${merchantPath(merchant_id)}">${merchant_id}</a> ${name}</li>`,
-  );
+  const items = merchants.map(({ merchant_id, name }) => html`<li>${merchantLink(merchant_id, name)}</li>`);
   const all =
     found > merchants.length
       ? html`<p><a href="${linkTo('/', { search })}">${visit.words.t('trace.all_merchants', { count: found })}</a></p>`
@@ -72,7 +70,7 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const calls = await callsOf(visit, trace);
   const lines = steps.map(
     ({ at, kind, what, said, id }) =>
-      html`<li><time datetime="${at}">${words.moment(at)}</time><span>${badge(`step-${kind}`, t(`step.${kind}`))}</span><span>${saysAll(words, what, said, '; ')}${stepLink(words, kind, id)}</span></li>`,
+      html`<li><time datetime="${at}">${words.moment(at)}</time><span>${badge(`step-${kind}`, t(`step.${kind}`))}</span><span>${saysEach(words, what, said, '; ')}${stepLink(words, kind, id)}</span></li>`,
   );
   const said = rules.map(
     (rule) =>
@@ -96,14 +94,13 @@ function acknowledging({ t }: Words, { sale, trouble }: Trace): Content {
 
 function saleFacts(words: Words, sale: Sale): Html {
   const { t } = words;
-  const { merchant, merchant_name, family, unit, amount, currency, lane, created_at, state, legacy_state, ends_at } =
-    sale;
+  const { merchant, merchant_name, family, unit, lane, created_at, state, legacy_state, ends_at } = sale;
   const ids = IDS.filter((name) => sale[name] !== null).map(
     (name) => html`<dt>${t(`sale.${name}`)}</dt><dd><code>${sale[name]}</code></dd>`,
   );
   return html`<dl class="facts">
-<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>${merchant_name === null ? '' : html` ${merchant_name}`}, ${family} ${unit}</dd>
-<dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`}</dd>
+<dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${family} ${unit}</dd>
+<dt>${t('sale.amount')}</dt><dd>${moneyOf(words, sale) ?? t('sale.no_amount')}</dd>
 <dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
 <dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}

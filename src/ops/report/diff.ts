@@ -105,7 +105,7 @@ const measures: Record<ComparedPart, Measure> = {
     new Map(
       sums.map(({ what, lane, family, currency, outcome, count, amount }) => [
         [what, lane, family, currency ?? '', outcome].join(' '),
-        say('compared.sum', { count, amount }),
+        say('compared.sum', { count, sum: amount }),
       ]),
     ),
   traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),

@@ -144,12 +144,12 @@ type Sections = ReturnType<typeof sectionsOf>;
 /** What no annex has anything of, in one sentence on paper; on a screen each says so itself. */
 function noneOf({ t, list }: Words, annexes: readonly Annex[]): Content {
   const names = annexes.filter(({ is_empty }) => is_empty).map(({ title }) => title);
-  return names.length === 0 ? null : html`<p class="paper">${t('report.none_of', { names: list(names) })}</p>`;
+  return names.length === 0 ? null : html`<p class="printed">${t('report.none_of', { names: list(names) })}</p>`;
 }
 
 /** The whole on a screen; on paper what fits. Null without a row. */
 function onPaper(whole: Html | null, paper: Content): Content {
-  return whole === null ? null : html`<div class="screen">${whole}</div><div class="paper">${paper}</div>`;
+  return whole === null ? null : html`<div class="screen">${whole}</div><div class="printed">${paper}</div>`;
 }
 
 function unseenNames({ limitations }: Report, words: Words): Html {
@@ -166,7 +166,7 @@ function assumptionsIn({ assumptions }: Report, { t }: Words, table: Html | null
   const items = usual.map(({ name, value }) => html`<li>${name}: ${value}</li>`);
   return [
     usual.length === assumptions.length ? html`<div class="screen">${table}</div>` : table,
-    html`<div class="paper"><p>${withCode(t('report.paper.assumptions'))}</p><ul class="compact">${items}</ul></div>`,
+    html`<div class="printed"><p>${withCode(t('report.paper.assumptions'))}</p><ul class="compact">${items}</ul></div>`,
   ];
 }
 

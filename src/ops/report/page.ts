@@ -73,19 +73,19 @@ p { margin: .3rem 0; } p, li { overflow-wrap: anywhere; } .none, footer { color:
 .certificate { border: 2px solid var(--ink); padding: 0 1rem 1rem; margin-top: 2rem; break-inside: avoid; } .certificate tbody tr { height: 3rem; }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
-td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }
+td.text { min-width: 9rem; } th.number { text-align: right; }
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td:has(.money) { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; } .annexes { margin-top: 3rem; }
+:is(td, th) time { white-space: nowrap; } .annexes { margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE}.narrow { display: none; } @media screen { .frame { overflow-x: auto; } }
 @media screen and (max-width: 34rem) { body { padding: .8rem; } .wide { display: none; } .narrow { display: block; } }
-@media screen { .paper { display: none; } }
+@media screen { .printed { display: none; } }
 @page { size: A4 landscape; margin: 9mm; }
 @media print {
-.screen, .annex .empty, tr:has(.usual) { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, td.text, code { overflow-wrap: break-word; } td.text { min-width: 0; }
+.screen, .annex .empty, tr:has(.usual) { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, code { overflow-wrap: break-word; } td.text { min-width: 0; }
 h1 { font-size: 14pt; } h2 { font-size: 10.5pt; margin: .6rem 0 .1rem; } h3 { font-size: 9pt; margin: .4rem 0 .1rem; } p { margin: .15rem 0; } ul { margin: .1rem 0; }
 table { font-size: 7.5pt; margin: .25rem 0; } th, td { padding: .1rem .35rem; } code { padding: 0; background: none; }
-.findings, .annexes { break-before: page; } .annexes { margin-top: 0; } .annex { font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } :is(td, th) time { white-space: nowrap; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }
+.findings, .annexes { break-before: page; } .annexes { margin-top: 0; } .annex { font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }
 .annex section:is(.half, .quarter) { display: inline-block; vertical-align: top; width: 49%; margin-right: .6%; } .annex section.quarter { width: 24%; } .quarter .frame > table { display: none; }
 .annex .wide { display: none; } .annex .narrow { display: block; } .annex .chart { margin: 0; width: 215px; }
 .annex .frame:has(> .narrow + table) { display: grid; grid-template-columns: 225px 1fr; gap: .6rem; align-items: start; break-inside: avoid; } .annex .quarter .frame:has(> .narrow + table) { display: block; }

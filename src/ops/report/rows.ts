@@ -3,7 +3,8 @@ import type { Said } from '../../error.ts';
 import { actionOf, factText } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
-import { type Content, code, html, type Row, recorded, says, saysAll, timeOf, written } from '../html.ts';
+import { changeOf } from '../audit.ts';
+import { type Content, code, html, moneyOf, type Row, recorded, says, saysEach, timeOf, written } from '../html.ts';
 import type { Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
@@ -81,6 +82,7 @@ type MerchantIn = (id: string) => string;
 
 function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
   const { t } = words;
+  const listed = new Map([...report.decisions, ...report.incidents].map((one) => [one.sequence, one]));
   return {
     sums: report.sums.map((sum) => sumRow(words, sum)),
     opens: report.sums.flatMap((sum) => {
@@ -95,7 +97,13 @@ function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
     move_sums: report.move_sums.map(({ merchant_id, since, until: _until, line, before, after, ...one }) => ({
       merchant: merchantIn(merchant_id),
       since: timeOf(words, since),
-      move: line === null ? t('report.no_move') : recorded(words, `${factText(before)} → ${factText(after)}`),
+      move:
+        line === null
+          ? t('report.no_move')
+          : changeIn(
+              words,
+              listed.get(line) ?? { ...changeOf({ action: 'stage', detail: { before, after } }), before, after },
+            ),
       ...sumRow(words, one),
     })),
     unmatched: report.unmatched.map(
@@ -135,10 +143,6 @@ function acknowledgedBy(
   }: Pick<Line<'approvals'>, `acknowledged_${'by' | 'at' | 'why'}`>,
 ): Content {
   return who === null ? null : html` ${who}, ${timeOf(words, at)}: ${why}`;
-}
-
-function moneyOf(words: Words, { currency, amount }: { currency: string | null; amount: string | null }): Content {
-  return amount === null ? null : html`<span class="money">${currency} ${words.decimal(amount)}</span>`;
 }
 
 function callRows(
@@ -237,7 +241,7 @@ function changeIn(
   words: Words,
   { change, change_said, before, after }: Pick<Line<'decisions'>, 'change' | 'change_said' | 'before' | 'after'>,
 ): Content {
-  if (change_said.length > 0) return saysAll(words, change, change_said, '; ');
+  if (change_said.length > 0) return saysEach(words, change, change_said, '; ');
   return after === null ? null : recorded(words, `${factText(before) || 'none'} → ${factText(after) || 'none'}`);
 }
 

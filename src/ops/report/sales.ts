@@ -54,7 +54,10 @@ export async function moneyOf(
     }
   }
   addCalls(ports, sums, tally);
-  const spans = [...by_move.values()].flatMap(({ move, sums: own }) => own.lines().map((sum) => ({ ...move, ...sum })));
+  const in_order = [...by_move.values()].toSorted(({ move: a }, { move: b }) =>
+    compare(`${a.merchant_id} ${a.since}`, `${b.merchant_id} ${b.since}`),
+  );
+  const spans = in_order.flatMap(({ move, sums: own }) => own.lines().map((sum) => ({ ...move, ...sum })));
   return {
     sums: sums.lines(),
     move_sums: spans.slice(0, MOST_LINES),

@@ -142,7 +142,8 @@ export function stepsOfExchange(exchange: StoredExchange, written: Written = {})
 
 function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
   const called = { operation, stage, lane, took_ms: rounded(duration_ms, 1) };
-  return status === TILL_LEFT ? say('step.till_left', called) : say('step.till_told', { ...called, status, error });
+  if (status === TILL_LEFT) return say('step.till_left', called);
+  return say('step.till_told', { ...called, status, error: error === String(status) ? null : error });
 }
 
 function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {

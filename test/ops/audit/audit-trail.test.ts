@@ -167,7 +167,7 @@ describe('what a line changed', () => {
       'brown-out aborted',
       { before: null, after: { from: 0, until: 1, aborted_at: 0 } },
       [
-        'ended at 1970-01-01T00:00:00.000Z',
+        'ended at 1970-01-01 00:00:00 UTC',
         'terminado el 1970-01-01 00:00:00 UTC',
         'encerrado em 1970-01-01 00:00:00 UTC',
       ],

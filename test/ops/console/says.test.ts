@@ -4,7 +4,7 @@ import type { Fact } from '../../../src/error.ts';
 import { quoted, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
-import { html, says } from '../../../src/ops/html.ts';
+import { html, says, saysEach, tableOf } from '../../../src/ops/html.ts';
 
 const words = loadWords();
 
@@ -87,6 +87,17 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(text).toMatch(/[a-z]\. Man[^.]*\.$/);
     expect(text).not.toContain('lang="en"');
   });
+});
+
+it('says times in the form that people read, in English too', () => {
+  const ended = say('line.ended', { ended_at: '2026-01-31T09:00:05.123Z' });
+  expect(String(html`${saysEach(words.en, ended.text, [ended.said], '; ')}`)).toBe('ended at 2026-01-31 09:00:05 UTC');
+});
+
+it('a name of a program may break behind an underscore, on pages alone', () => {
+  const rows = [{ unit: 'point:NEWLAND_N950__SBX0000001' }];
+  expect(String(tableOf(words.en, 'sales', rows, true))).toContain('point:NEWLAND_<wbr>N950__<wbr>SBX0000001');
+  expect(String(tableOf(words.en, 'sales', rows))).toContain('point:NEWLAND_N950__SBX0000001');
 });
 
 describe('what a line of the audit trail is about', () => {

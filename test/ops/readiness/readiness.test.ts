@@ -357,7 +357,7 @@ describe('inconclusive', () => {
     const found = await judged(book, { stage: 'legacy', credential: false });
     expect(found.verdict).toBe('inconclusive');
     expect(found.lacks).toEqual(['not_judged', ...LEGACY_ONLY(3)]);
-    expect(found.unproven[0]?.what).toContain('9 calls of create of point came, and the tables have judged 0');
+    expect(found.unproven[0]?.what).toContain('9 calls of create of an intent came, and the tables have judged 0');
   });
 
   it.each([
@@ -408,7 +408,7 @@ describe('inconclusive', () => {
     );
     const found = await judged(book);
     const held = found.unproven.filter(({ code }) => code !== 'legacy_only');
-    expect(held).toMatchObject([{ code: 'too_few_calls', what: expect.stringContaining('create of qr_v1') }]);
+    expect(held).toMatchObject([{ code: 'too_few_calls', what: expect.stringContaining('create of a QR sale, v1') }]);
   });
 
   it.each([

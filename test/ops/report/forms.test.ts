@@ -138,6 +138,22 @@ describe('HTML', () => {
     expect(line).toContain('""verdict"":""ready""');
   });
 
+  it('says in words of each span between moves what began it, also where the list of decisions leaves that out', async () => {
+    const span = { merchant_id: '1', since: '2026-03-02T09:00:00.000Z', until: '2026-03-03T00:00:00.000Z' };
+    const summed = { what: 'sale', lane: 'orders', family: 'point', currency: 'ARS', outcome: 'paid' } as const;
+    const paid = { ...summed, count: 1, without_amount: 0, amount_minor: '123450', amount: '1234.50' };
+    const before = { stage: 'shadow', trip: { at: 1, why: '{"code":"safety.faults"}' } };
+    const html = await reportHtml(
+      report({ move_sums: [{ ...span, line: 2, before, after: { stage: 'canary' }, ...paid }] }),
+      loadWords().en,
+    );
+    expect(html).toContain('<td>shadow → canary</td>');
+    expect(html).not.toContain('safety.faults');
+    // Amounts stand below the end of their column's name.
+    expect(html).toContain('<th scope="col" class="number">Amount</th>');
+    expect(html).toContain('<td class="number"><span class="money">1,234.50 ARS</span></td>');
+  });
+
   it('says of every empty list that it is empty, and draws what there is', async () => {
     const html = await reportHtml(report(), en);
     expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
