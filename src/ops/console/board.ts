@@ -134,7 +134,7 @@ export function pulse(words: Words, lane: 'legacy' | 'orders', found: LanePulse 
   const label = t('pulse.label', { calls, faults });
   return html`<div class="pulse">${spark(trend, lane, label)}<span>${t('pulse.rate', { rate: number(per_minute) })}</span>
 <span class="${faults > 0 ? 'bad' : ''}">${t('pulse.faults', { share: number(fault_share) })}</span>
-<span>p50 ${durationOf(words, p50_ms)}, p99 ${durationOf(words, p99_ms)}</span></div>`;
+<span>p50 ${durationOf(words, p50_ms)}</span><span>p99 ${durationOf(words, p99_ms)}</span></div>`;
 }
 
 function openCell({ t }: Words, { open, draining }: FleetLine): Content {

@@ -15,7 +15,7 @@ const windowList: Page = {
       from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
       state: stateOf(visit, one),
-      merchants: one.merchants.map((id) => html`${merchantLink(id, one.names[id] ?? null)} `),
+      merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
       reason: one.reason,
       end: endForm(visit, one),
     }));

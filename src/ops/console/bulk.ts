@@ -39,7 +39,7 @@ ${section('start', t('bulk.start'), startForm(visit), t('bulk.start_lead'))}`;
   },
 };
 
-/** Its table is refreshed while the bulk move runs. */
+/** Refreshed while the bulk move runs, with the form that aborts it; that stands first, so that nothing moves it. */
 export const bulkPage: Page = {
   path: '/bulk/:id',
   async show(visit) {
@@ -60,14 +60,9 @@ export const bulkPage: Page = {
       one.state === 'running'
         ? html` hx-get="${linkTo(path, { skip })}" hx-trigger="every 5s" hx-select="#items" hx-swap="outerMorph"`
         : '';
-    const abort = section(
-      'abort',
-      t('bulk.abort'),
-      actForm(visit, `${path}/abort`, 'abort-reason', t('bulk.abort'), 'danger'),
-      t('bulk.abort_lead'),
-    );
-    const content = html`${one.state === 'running' ? abort : ''}
-<section id="items"${again}><p>${stateOf(visit, one)} ${says(words, one.summary, one.summary_said)}</p>
+    const abort = actForm(visit, `${path}/abort`, 'abort-reason', t('bulk.abort'), 'danger');
+    const content = html`<section id="items"${again}>
+${one.state === 'running' ? html`<div id="abort">${abort}<p class="hint">${t('bulk.abort_lead')}</p></div>` : ''}<p>${stateOf(visit, one)} ${says(words, one.summary, one.summary_said)}</p>
 <p>${one.detail === one.summary ? null : says(words, one.detail, one.detail_said)}</p>
 <p class="lead">${timeOf(words, one.created_at)}, ${one.who}: <span>${one.reason}</span></p>
 ${table(words, 'bulk', t('bulk.title'), rows)}${next === null ? null : html`<p><a href="${next}">${t('board.later')}</a></p>`}</section>

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { html } from '../html.ts';
 import { merchantAnswer } from '../merchants.ts';
-import { type Download, type Form, given, instantOf, merchantPath, type Page } from './kit.ts';
-import { changeForm, field, options, reasonField, section, table } from './parts.ts';
+import { type Download, type Form, given, instantOf, type Page } from './kit.ts';
+import { changeForm, field, merchantLink, options, reasonField, section, table } from './parts.ts';
 
 const merchantsView = z.object({ merchants: z.array(merchantAnswer) });
 
@@ -14,7 +14,7 @@ export const capturePage: Page = {
     const { t } = words;
     const { merchants } = await visit.ask('GET /api/merchants', merchantsView);
     const captured = merchants.filter(({ settings }) => settings.capture?.value === true);
-    const rows = captured.map(({ id, site }) => ({ merchant: html`<a href="${merchantPath(id)}">${id}</a>`, site }));
+    const rows = captured.map(({ id, name, site }) => ({ merchant: merchantLink(id, name), site }));
     const states = [
       ['true', t('captures.on')],
       ['false', t('captures.off')],

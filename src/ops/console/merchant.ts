@@ -190,7 +190,7 @@ function slotsOf(text: string): string[] {
 function bar(visit: Visit, view: MerchantView, verdict: Readiness['verdict']): Html {
   const { words, sent } = visit;
   const { t } = words;
-  const roll = html`<input name="reason" id="rollback-reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off" placeholder="${t('form.reason')}" aria-label="${t('form.reason')}">
+  const roll = html`<input name="reason" id="rollback-reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off" placeholder="${t('bulk.reason')}" aria-label="${t('form.reason')}">
 <button class="danger" title="${t('rollback.lead')}">${t('rollback.go')}</button>`;
   return html`<div class="bar"><p><strong>${view.id}</strong> ${stagesNow(words, view)} <span>${t('board.readiness')}: ${badge(verdict, t(`verdict.${verdict}`))}</span></p>
 ${changeForm(visit, merchantPath(view.id, '/rollback'), roll)}</div>`;

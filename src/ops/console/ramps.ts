@@ -39,7 +39,7 @@ export const rampList: Page = {
       who: ramp.who,
       state: stateOf(words, ramp),
       plan: planOf(words, ramp),
-      merchants: merchantsOf(ramp),
+      merchants: merchantsOf(words, ramp),
       why: says(words, ramp.why, ramp.said),
     }));
     const last = found.length < PER_PAGE ? undefined : found.at(-1)?.id;
@@ -78,7 +78,7 @@ export const rampPage: Page = {
       merchant: html`<a href="${linkTo(rampPath(id), { merchant: one.merchant_id })}">${namedAs(one.merchant_id, one.merchant_name)}</a>`,
       state: badge(one.state === 'moved' ? 'good' : 'shadow', t(`ramps.merchant.${one.state}`)),
       step: t('ramps.step', { step: one.step, of: ramp.steps.length }),
-      now: one.now,
+      now: placeOf(words, one.now),
       since: timeOf(words, one.since_at),
       why: says(words, one.why, one.said),
     }));
@@ -87,7 +87,7 @@ export const rampPage: Page = {
 <p class="lead">${timeOf(words, ramp.created_at)}, ${ramp.who}: <span>${ramp.reason}</span></p>
 ${step && conditionsOf(visit, step)}
 <h3>${t('bulk.merchants')}</h3>${table(words, 'ramp_merchants', t('bulk.merchants'), rows)}
-${forms.length === 0 ? '' : section('steer', t('ramps.steer'), html`${forms}`)}</section>
+${forms.length === 0 ? '' : html`<div id="steer"><h3>${t('ramps.steer')}</h3>${forms}</div>`}</section>
 <p><a href="/ramps">${t('ramps.all')}</a></p>`;
     return { title: t('ramps.one'), content };
   },
@@ -102,7 +102,7 @@ function conditionsOf({ words }: Visit, { merchant_id, conditions, now, step, of
   }));
   const title = t('ramps.conditions');
   return html`<h2>${title}: <a href="${merchantPath(merchant_id)}">${merchant_id}</a></h2>
-<p>${t('ramps.next', { now, step, of, next: next ?? t('ramps.end') })}</p>
+<p>${t('ramps.next', { now: placeOf(words, now), step, of, next: next === null ? t('ramps.end') : placeOf(words, next) })}</p>
 ${table(words, 'ramp_conditions', title, rows, t('ramps.over'))}`;
 }
 
@@ -114,7 +114,7 @@ export function ramps({ words }: Visit, id: string, open: readonly RampView[]): 
     const place =
       mine === undefined
         ? null
-        : html`<p><strong>${mine.now}</strong>, ${t('ramps.step', { step: mine.step, of: ramp.steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
+        : html`<p><strong>${placeOf(words, mine.now)}</strong>, ${t('ramps.step', { step: mine.step, of: ramp.steps.length })}, ${timeOf(words, mine.since_at)}</p><p>${says(words, mine.why, mine.said)}</p>`;
     return html`<p>${stateOf(words, ramp)} <a href="${linkTo(rampPath(ramp.id), { merchant: id })}">${planOf(words, ramp)}</a></p>
 <p>${says(words, ramp.why, ramp.said)}</p>${expiry(words, ramp)}${place}`;
   });
@@ -123,6 +123,11 @@ export function ramps({ words }: Visit, id: string, open: readonly RampView[]): 
 }
 
 // Parts of both.
+
+/** Such as `canary 25 %`, with the stage in the reader's language. */
+function placeOf({ named }: Words, place: string): string {
+  return place.replace(/^\w+/, (stage) => named(`stage.${stage}`, stage)).replace(' %', '\u00a0%');
+}
 
 function rampPath(id: string): string {
   return `/ramps/${encodeURIComponent(id)}`;
@@ -152,10 +157,13 @@ function planOf({ t, number }: Words, { steps, soak_ms, min_sales, who }: RampVi
 /** Merchants that a list names before it counts the rest. */
 const MOST_NAMED = 5;
 
-function merchantsOf({ merchants }: RampView): Html {
+function merchantsOf(words: Words, { merchants }: RampView): Html {
   const named = merchants
     .slice(0, MOST_NAMED)
-    .map(({ merchant_id, merchant_name, now }) => html`${merchantLink(merchant_id, merchant_name)} ${now}<br>`);
+    .map(
+      ({ merchant_id, merchant_name, now }) =>
+        html`${merchantLink(merchant_id, merchant_name)} ${placeOf(words, now)}<br>`,
+    );
   const more = merchants.length - MOST_NAMED;
   return html`${named}${more > 0 ? `… + ${more}` : ''}`;
 }
@@ -178,11 +186,11 @@ function steering(visit: Visit, { id, state }: RampView): Html[] {
 }
 
 function planFields({ words: { t } }: Visit, from: Fields): Html {
-  const field = (name: string, text: string, value: string, mode: string): Html =>
-    html`<label for="ramp-${name}">${text}</label><input id="ramp-${name}" name="${name}" type="text" inputmode="${mode}" required value="${from[name] ?? value}" autocomplete="off">`;
-  return html`${field('steps', t('ramps.steps'), '5, 25, 50, 100', 'text')}
-${field('soak_hours', t('ramps.soak_hours'), '2', 'decimal')}
-${field('min_sales', t('ramps.min_sales'), '50', 'numeric')}`;
+  const input = (name: string, value: string, mode: string): Html => {
+    const more = html` inputmode="${mode}" required autocomplete="off"`;
+    return field.input(name, t(`ramps.${name}`), from[name] ?? value, more, `ramp-${name}`);
+  };
+  return html`<div class="target">${input('steps', '5, 25, 50, 100', 'text')}${input('soak_hours', '2', 'decimal')}${input('min_sales', '50', 'numeric')}</div>`;
 }
 
 // A new ramp, of merchants by name or by conditions: first what it would do, then the form that starts it.
@@ -206,7 +214,7 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
     const { merchants } = await visit.ask('POST /api/ramps/preview', rampPreview, { body: bodyOf(from) });
     const each = merchants.map(
       ({ merchant_id, from: at, steps, judgement }) =>
-        html`<details><summary>${merchant_id}: ${[at, ...steps].join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
+        html`<details><summary>${merchant_id}: ${[at, ...steps].map((one) => placeOf(words, one)).join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
     );
     const kept = [...WHOM, ...PLAN].map((name) => hidden(name, from[name] ?? ''));
     const form = actForm(visit, '/ramps', 'ramp-reason', words.t('ramps.start'), '', kept);

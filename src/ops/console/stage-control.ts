@@ -169,7 +169,7 @@ ${part('readiness.blockers', blockers, 'blocked')}
 ${part('readiness.unproven', unproven, 'unproven')}
 ${acknowledgedList(words, acknowledged)}
 ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;
-  return section('readiness', t('merchant.why'), content);
+  return section('readiness', t(verdict === 'ready' ? 'board.readiness' : 'merchant.why'), content);
 }
 
 /** Sales that block nothing because a person acknowledged them; never folded away. */

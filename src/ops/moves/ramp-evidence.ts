@@ -74,7 +74,9 @@ async function openOf(
   const person: Person = { name: ramp.who, role: 'operator' };
   const target = targetOf(steps, next, place, stageOf(ports, merchant));
   const { judgement, situation } = await judgeFor(ports, merchant, target, person);
-  return [...lacksOf(judgement), ...gravesOf(situation.readiness)];
+  const open = [...lacksOf(judgement), ...gravesOf(situation.readiness)];
+  // What the move lacks may be a finding of the merchant, too.
+  return [...new Map(open.map((one) => [one.text, one])).values()];
 }
 
 /** With a gate that only advises, missing evidence does not hold a ramp, as it holds no move. */

@@ -5,6 +5,7 @@ import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BRAZIL, DEVICE, EVA, MEXICO, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
+import { filesOn } from '../plan/kit.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 describe.skipIf(!hasChromium)('the page of', () => {
@@ -106,6 +107,40 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('button', { name: 'Abort' }).click();
     await page.locator('#items').getByText('Aborted by eva: a shop called').waitFor();
     expect(await page.locator('#abort').count()).toBe(0);
+    // One that ends elsewhere while its page is open, with a reason half typed.
+    const items = [BRAZIL, MEXICO, ARGENTINA].map((merchant_id) => ({ merchant_id }));
+    const ask = { target: { stage: 'shadow' }, items, per_day: 1, reason: 'slowly' };
+    const { id } = (await bench.as(EVA, 'POST', '/api/bulk', ask)).body as { id: string }; // the row's answer
+    await go(`/bulk/${id}`);
+    await page.locator('#abort-reason').fill('a shop');
+    await page.waitForResponse((response) => response.url().endsWith(`/bulk/${id}`));
+    expect(await page.locator('#abort-reason').inputValue()).toBe('a shop');
+    expect((await bench.as(EVA, 'POST', `/api/bulk/${id}/abort`, { reason: 'by command' })).status).toBe(200);
+    await page.locator('#items').getByText('Aborted by eva: by command').waitFor();
+    expect(await page.locator('#abort').count()).toBe(0);
+  });
+
+  it('drift has a line for each change since the file, with whom and when, and fits a phone', async () => {
+    const { page, go, seriousFindings } = eva;
+    await filesOn(bench).apply(`merchants:\n  - id: "${MEXICO}"\n    name: Tortas\n`, {}, EVA);
+    for (const change of [{ name: 'Tortas del Sur' }, { tags: ['norte'] }]) {
+      const { revision } = await bench.stageOf(MEXICO);
+      const body = { ...change, reason: 'by hand', revision };
+      expect((await bench.as(EVA, 'PUT', `/api/merchants/${MEXICO}`, body)).status).toBe(200);
+    }
+    await go('/drift');
+    const row = page.getByRole('row').filter({ hasText: MEXICO });
+    const lines = await row.locator('.lines > div').allInnerTexts();
+    const when = 'changed by eva at \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC, after the last apply';
+    expect(lines.toSorted()).toEqual([
+      expect.stringMatching(`^${when}: name: Tortas → Tortas del Sur$`),
+      expect.stringMatching(`^${when}: tags: the default → norte$`),
+    ]);
+    expect(await row.getByRole('link').innerText()).toBe(`${MEXICO} (Tortas del Sur)`);
+    expect(await seriousFindings()).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    await page.setViewportSize({ width: 1280, height: 720 });
   });
 
   it('brown-outs schedules one, tells who was refused in it, and ends it', async () => {

@@ -40,7 +40,9 @@ describe.skipIf(!hasChromium)('the pages of ramps', () => {
     await page.locator('#merchants').fill(merchant);
     await page.locator('#ramp-steps').fill('10, 100');
     await page.getByRole('button', { name: t('ramps.preview') }).click();
-    await page.getByText(`${merchant}: shadow → canary 10 % → orders`, { exact: false }).waitFor();
+    await page
+      .getByText(`${merchant}: ${t('stage.shadow')} → ${t('stage.canary')} 10 % → orders`, { exact: false })
+      .waitFor();
     await isWell();
     await page.locator('#ramp-reason').fill('week 1');
     await page.getByRole('button', { name: t('ramps.start'), exact: true }).click();

@@ -200,7 +200,13 @@ interface Svg {
 }
 interface PageGlobals {
   DOMParser: new () => { parseFromString(text: string, type: string): { querySelector(selector: string): unknown } };
-  getComputedStyle(element: Svg): { fill: string; fontSize: string; breakInside: string; breakAfter: string };
+  getComputedStyle(element: Svg): {
+    display: string;
+    fill: string;
+    fontSize: string;
+    breakInside: string;
+    breakAfter: string;
+  };
 }
 
 async function barsOf(page: Page, chart: string): Promise<Map<string, { width: number; height: number }>> {
