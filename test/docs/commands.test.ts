@@ -1,7 +1,8 @@
 /** A reader types every command of the pages, in their order, into an installation of its own. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
 import { type Block, blocksOf, missingLine, promisedCode, promptedCommands } from './blocks.ts';
 import { elsewhere } from './elsewhere.ts';
@@ -16,12 +17,15 @@ const FIRST_PAGE = 'docs/quick-start.md';
 /** Only ends a test that hangs: a page has some thirty commands, each one or two Node processes. */
 const PAGE_LIMIT_MS = 600_000;
 
+const place = mkdtempSync(join(tmpdir(), 'puente-docs-'));
+afterAll(() => rmSync(place, { recursive: true, force: true, maxRetries: 5 }));
+
 describe('the pages', () => {
   it.each(withCommands)(
     '$name: each command does what the page says',
     { timeout: PAGE_LIMIT_MS },
     async ({ name, blocks }) => {
-      const reader = await sitDown(name === FIRST_PAGE ? 'real' : 'quick');
+      const reader = await sitDown(name === FIRST_PAGE ? 'real' : 'quick', place);
       try {
         let output = '';
         for (const block of blocks) {

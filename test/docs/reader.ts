@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import {
   closeSync,
   cpSync,
+  existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,7 +13,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePorts } from '../free-ports.ts';
@@ -44,10 +43,11 @@ export interface Reader {
 
 /**
  * @param npx `real` is npm's own, which takes more than a second per command; `quick` replaces it by a shortcut.
+ * @param place a folder for one reader after the other. Each finds a new clone; what Node compiled for the last one is left.
  * @throws Error when no port is free.
  */
-export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
-  const place = mkdtempSync(join(tmpdir(), 'puente-docs-'));
+export async function sitDown(npx: 'real' | 'quick', place: string): Promise<Reader> {
+  empty(place, 'puente');
   const home = join(place, 'home');
   const memory = join(place, 'memory.sh');
   mkdirSync(home);
@@ -112,7 +112,6 @@ export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
     async leave() {
       await interrupt();
       for (const child of groups) signal(child, 'SIGKILL');
-      rmSync(place, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
@@ -124,13 +123,20 @@ function startsServer(block: string): boolean {
 
 /** A clone of the repository as `npm ci` leaves it. */
 export function makeInstallation(directory: string): void {
-  mkdirSync(directory);
+  mkdirSync(directory, { recursive: true });
+  empty(directory, 'node_modules');
   for (const name of INSTALLATION) cpSync(join(HOUSE, name), join(directory, name), { recursive: true });
   const modules = join(HOUSE, 'node_modules');
+  if (existsSync(join(directory, 'node_modules'))) return;
   mkdirSync(join(directory, 'node_modules'));
   // Without `.cache`: Node's compile cache belongs to each copy.
   for (const name of readdirSync(modules).filter((one) => one !== '.cache'))
     symlinkSync(join(modules, name), join(directory, 'node_modules', name));
+}
+
+function empty(directory: string, but: string): void {
+  for (const name of readdirSync(directory).filter((one) => one !== but))
+    rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 5 });
 }
 
 /** @returns the folder of an `npx` that runs only Puente's program. */
