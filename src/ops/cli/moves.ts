@@ -164,7 +164,8 @@ export const moveFaces: Faces = {
   'moves approve': face<Moved>({
     notes: 'It is judged again on the present evidence. Its proposer can not approve it.',
     examples: [`puente moves approve ${MOVE} --reason "looked at the preview with the shop"`],
-    text: (moved) => `${movedText(moved)}\n${judgementText(moved.judgement)}`,
+    // The second person has just approved it.
+    text: (moved) => `${movedText(moved)}\n${judgementText({ ...moved.judgement, needs: 'nothing' })}`,
   }),
   'moves decline': face<ProposalView>({
     examples: [`puente moves decline ${MOVE} --reason "not before the holidays"`],

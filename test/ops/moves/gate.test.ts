@@ -146,7 +146,7 @@ describe('with a second approver', () => {
 
   it('nobody approves their own, whatever the role', async () => {
     const own = await decide(await proposed(EVA, BRAZIL), 'approve', EVA);
-    expect([own.status, messageOf(own)]).toEqual([403, expect.stringContaining('another approver')]);
+    expect([own.status, messageOf(own)]).toEqual([403, expect.stringContaining('puente moves decline')]);
     expect((await bench.stageOf(BRAZIL)).stage).toBe('legacy');
   });
 
