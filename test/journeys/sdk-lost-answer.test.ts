@@ -221,7 +221,10 @@ const families: Family[] = [
 type Loss = 'upstream' | 'upstream, no event' | 'on its way';
 const losses: readonly Loss[] = ['upstream', 'upstream, no event', 'on its way'];
 
-describe.each(families)('a till of $name', (family) => {
+/** The sales of one shop; the shops are side by side, because they mostly wait for lost answers. */
+const IN_TURN = { concurrent: false };
+
+describe.each(families)('a till of $name', { concurrent: true }, (family) => {
   const { method, path, id, body } = family;
   let shop: LossyShop;
   /** Every sale has its own amount. */
@@ -266,7 +269,7 @@ describe.each(families)('a till of $name', (family) => {
     );
   }
 
-  describe.each(losses)('whose answer was lost %s', (loss) => {
+  describe.each(losses)('whose answer was lost %s', IN_TURN, (loss) => {
     test.each([
       ['with a key, 2 s later', { 'x-idempotency-key': 'key-of-the-till' }, 2_000, false],
       ['with a key, 20 s later', { 'x-idempotency-key': 'key-of-the-till' }, 20_000, false],
@@ -290,7 +293,7 @@ describe.each(families)('a till of $name', (family) => {
     });
   });
 
-  test('that has learned of its sale by a poll sells an equal one after it: two orders', async () => {
+  test('that has learned of its sale by a poll sells an equal one after it: two orders', IN_TURN, async () => {
     amount_minor += 7;
     const first = await send({});
     expect(first.status, first.text).toBeLessThan(300);
@@ -304,28 +307,32 @@ describe.each(families)('a till of $name', (family) => {
     await pays(shop, orders[1] as UpstreamOrder); // there are two
   });
 
-  test('whose receiver has acknowledged the notice of its sale sells an equal one after it: two orders', async () => {
-    amount_minor += 7;
-    const receiver = await startReceiver();
-    try {
-      const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-      const change = { notice_url: receiver.url, reason: 'set by a test', revision, new: true };
-      expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
-      const first = await send({});
-      expect(first.status, first.text).toBeLessThan(300);
-      await pays(shop, await orderOver(shop, amount_minor));
-      await receiver.waitFor(1);
-      // The acknowledgement is stored once an equal create makes a new order.
-      await eventually(
-        () => send({}),
-        ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,
-      );
-      expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed', 'created']);
-      await pays(shop, ordersOf(shop, amount_minor)[1] as UpstreamOrder); // there are two
-    } finally {
-      await receiver.close();
-    }
-  });
+  test(
+    'whose receiver has acknowledged the notice of its sale sells an equal one after it: two orders',
+    IN_TURN,
+    async () => {
+      amount_minor += 7;
+      const receiver = await startReceiver();
+      try {
+        const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
+        const change = { notice_url: receiver.url, reason: 'set by a test', revision, new: true };
+        expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
+        const first = await send({});
+        expect(first.status, first.text).toBeLessThan(300);
+        await pays(shop, await orderOver(shop, amount_minor));
+        await receiver.waitFor(1);
+        // The acknowledgement is stored once an equal create makes a new order.
+        await eventually(
+          () => send({}),
+          ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,
+        );
+        expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed', 'created']);
+        await pays(shop, ordersOf(shop, amount_minor)[1] as UpstreamOrder); // there are two
+      } finally {
+        await receiver.close();
+      }
+    },
+  );
 });
 
 function idIn({ body }: Answer, name: string): unknown {
