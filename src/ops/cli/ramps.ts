@@ -43,7 +43,11 @@ paused. Where a second approver is needed, one approval is for all steps.`,
       by: 'who',
       state: 'state',
       steps: ({ steps }) => steps.join(' '),
-      merchants: ({ merchants }) => merchants.map((one) => `${merchantCell(one)} ${one.now}`).join('\n'),
+      // A merchant that left it, as by a rollback, is no longer where the ramp has put it.
+      merchants: ({ merchants }) =>
+        merchants
+          .map((one) => `${merchantCell(one)} ${one.state === 'skipped' ? 'out of the ramp' : one.now}`)
+          .join('\n'),
     }),
   }),
   'ramps show': face<RampView | RampStepView>({

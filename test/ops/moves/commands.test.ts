@@ -220,6 +220,7 @@ it('each sentence of ramps and of a rollback by alert is in a golden file', asyn
     ['ramps', 'pause', id, ...REASON],
     ['ramps', 'resume', id, ...REASON],
     ['ramps', 'cancel', id, ...REASON],
+    ['ramps', 'list', '--merchant', SHOP],
     ['rollback-by-alert', 'TillsFail', '--merchants', SHOP, '700109999'],
     ['rollback-by-alert', 'TillsFail'],
   ])
