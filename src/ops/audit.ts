@@ -52,9 +52,9 @@ export const auditLine = z.object({
 });
 export type AuditView = z.infer<typeof auditLine>;
 
-/** The reason of a line: a message where Puente acted, else a person's own words. */
-export function reasonOf({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Sentence {
-  return who === BY_ITSELF ? readStored(reason) : quoted(reason);
+/** The reason of a line: a message where Puente or an alert acted, else a person's own words. */
+export function reasonOf({ who, reason, detail }: Pick<AuditLine, 'who' | 'reason' | 'detail'>): Sentence {
+  return who === BY_ITSELF || detail.alert !== undefined ? readStored(reason) : quoted(reason);
 }
 
 export function whyOf(reason: string): { why: string; said: Said | null } {

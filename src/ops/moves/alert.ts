@@ -97,8 +97,11 @@ export async function rollBackByAlert(
   if (firing.length === 0) return answer;
   const { merchants, stage, tag } = { ...query, ...('alert' in ask ? ask : {}) };
   const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
-  const ids = merchants ?? (labelled.length > 0 ? labelled : undefined);
-  if (ids === undefined && stage === undefined && tag === undefined)
+  const has_filter = stage !== undefined || tag !== undefined;
+  // In a group one alert may name its merchant, and another one mean all that the filter selects.
+  const named_alone = labelled.length === firing.length || !has_filter;
+  const ids = merchants ?? (labelled.length > 0 && named_alone ? labelled : undefined);
+  if (ids === undefined && !has_filter)
     throw new PuenteError('bad_request', say('refusal.alert_nobody', { label: query.label }));
   const known = await knownMerchants(ports);
   const chosen = known.filter(
@@ -109,7 +112,7 @@ export async function rollBackByAlert(
   );
   if (chosen.length > MOST_MERCHANTS)
     throw new PuenteError('refused', say('refusal.alert_many', { count: chosen.length, most: MOST_MERCHANTS }));
-  answer.unknown = [...new Set(ids)].filter((id) => known.every((one) => one.id !== id));
+  answer.unknown = [...new Set(merchants ?? labelled)].filter((id) => known.every((one) => one.id !== id));
   // Its sender is content with a 200, and people believe that the rollback was made.
   if (chosen.length === 0 || answer.unknown.length > 0)
     ports.log.warn('a rollback by alert did not find all of its merchants', {

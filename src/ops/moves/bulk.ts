@@ -9,6 +9,7 @@ import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
+import { reasonOf } from '../audit.ts';
 import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -341,6 +342,11 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Do
     return (await movedBefore(ports, bulk, item))
       ? { state: 'moved', detail: encoded(say('bulk.restarted', {})) }
       : { state: 'skipped', detail: encoded(say('bulk.there', {})) };
+  const rollback = judgement.kind === 'forward' ? await rollbackSince(ports, bulk, item) : undefined;
+  if (rollback !== undefined) {
+    const why = reasonOf(rollback);
+    return { state: 'skipped', detail: encoded(say('bulk.rolled_back', { name: rollback.who, why })) };
+  }
   const closed = judgement.missing.find(({ code }) => code === 'outside_window');
   if (!judgement.allowed && closed !== undefined && judgement.missing.length === 1)
     return { state: 'waiting', detail: encoded({ text: closed.what, said: closed.said }) };
@@ -380,6 +386,11 @@ export function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes')
 async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
   const [last] = await ports.store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
   return last?.detail.bulk === bulk.id;
+}
+
+/** Whoever rolled a merchant back while it waited, a program at an alert too, had a reason. */
+async function rollbackSince({ store }: Ports, { created_at }: BulkMove, { merchant_id }: BulkItem) {
+  return (await store.audit.auditsOf({ subject: merchant_id, action: 'rollback', since: created_at }, 1))[0];
 }
 
 async function stopsOf(ports: Ports, { items }: BulkMove): Promise<StopSeen[]> {

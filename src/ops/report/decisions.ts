@@ -114,7 +114,7 @@ async function concerns(
 }
 
 function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): Line<'decisions'> {
-  const { text: reason, said } = reasonOf({ who, reason: stored });
+  const { text: reason, said } = reasonOf({ who, reason: stored, detail });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
   const change = changeOf({ action, detail });
   return { sequence, at: iso(at), who, action, subject, reason, said, ...change, before, after, evidence };

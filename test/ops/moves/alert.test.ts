@@ -84,6 +84,11 @@ it('rolls back the merchants that firing alerts name, once for each occurrence, 
     reason: expect.stringContaining('TillsFail'),
     detail: { rollback: true, alert: 'TillsFail', after: { stage: 'legacy' } },
   });
+  const { lines } = (await bench.as(ANA, 'GET', `/api/audit?subject=${ARGENTINA}&action=rollback`)).body as {
+    lines: unknown[];
+  };
+  const said = { code: 'move.alert', facts: { alert: 'TillsFail' } };
+  expect(lines).toMatchObject([{ reason: 'The alert TillsFail is firing.', said }]);
   // An operator moves it while the alert still fires: a repeated delivery is no new reason, a new occurrence is.
   await canary(ARGENTINA);
   expect((await send(body)).body).toMatchObject({ rolled_back: [] });
@@ -105,6 +110,10 @@ it('rolls back by a filter of the address, and leaves alone whoever does not mee
   expect((await send(webhook([alert({ merchant: CHILE }, { status: 'resolved' })]))).body).toMatchObject({
     rolled_back: [],
   });
+  // One alert of the group names its merchant, the other one means all of the filter.
+  for (const merchant of [ARGENTINA, BRAZIL]) await canary(merchant);
+  const group = [alert({ merchant: BRAZIL }, { startsAt: '5' }), alert({}, { startsAt: '5', fingerprint: '2b' })];
+  expect((await send(webhook(group), '?stage=canary')).body).toMatchObject({ rolled_back: [ARGENTINA, BRAZIL] });
 });
 
 it('takes a plain body: an operator or a script may send it, and its id makes it act once', async () => {

@@ -230,6 +230,27 @@ describe('by the clock', () => {
       200,
     );
   });
+
+  it('a bulk move leaves a merchant that was rolled back while it waited', async () => {
+    let now = NOON;
+    const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+    bench = await startMoves({}, { clock });
+    await bench.move({ stage: 'shadow' }, BEN, BRAZIL);
+    const items = [{ merchant_id: URUGUAY }, { merchant_id: BRAZIL, stage: 'canary', share: 50 }];
+    const ask = { target: { stage: 'shadow', override: true }, items, per_day: 1, reason: 'wave 1', new: true };
+    const { id } = (await bench.as(EVA, 'POST', '/api/bulk', ask)).body as { id: string };
+
+    const bulk = async () =>
+      (await bench.as(ANA, 'GET', `/api/bulk/${id}`)).body as { state: string; detail: string; items: object[] };
+    await eventually(bulk, ({ detail }) => detail.startsWith('1 of 1 moves of today'));
+    now += 1000;
+    await bench.as(BEN, 'POST', `/api/merchants/${BRAZIL}/rollback`, { reason: 'tills stand still' });
+    now += 24 * 3_600_000;
+    const over = await eventually(bulk, ({ state }) => state !== 'running');
+    const detail = `rolled back by ben since the bulk move began: tills stand still`;
+    expect(over).toMatchObject({ state: 'done', items: [{ state: 'moved' }, { state: 'skipped', detail }] });
+    expect((await bench.stageOf(BRAZIL)).stage).toBe('legacy');
+  });
 });
 
 it('nothing starts with a window that can not be read', async () => {
