@@ -65,7 +65,7 @@ describe('sales', () => {
       '+ < 409 application/json {"error":"in_store_order_pending","message":"The order before this one is not known yet; try again","status":409,"causes":[]}';
     expect(found).toEqual([
       '- < 204 no type',
-      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; the same request can safely be sent again and is not proxied out twice","status":504,"causes":[]}',
+      '+ < 504 application/json {"error":"gateway_timeout","message":"The payments service did not answer in time; the same request can safely be sent again and is not carried out twice","status":504,"causes":[]}',
       '- < 204 no type',
       pending,
       '- < 204 no type',
