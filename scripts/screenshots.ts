@@ -16,7 +16,7 @@ const EXECUTABLE =
   '/usr/bin/chromium';
 const WIDTH = 1280;
 /** Pixels; longer pages are cut, so a picture shows the first screen. */
-const HEIGHTS = { board: 620, merchant: 1_080, trace: 900, report: 900 } as const;
+const HEIGHTS = { board: 860, merchant: 1_080, trace: 900, report: 900 } as const;
 
 const transcript = createTranscript((line) => void process.stderr.write(`${line}\n`), false);
 const reports = mkdtempSync(join(tmpdir(), 'puente-screenshots-'));
