@@ -44,13 +44,7 @@ export function says(words: Words, text: string | null, said: Said | null): Cont
 }
 
 /** A text of several sentences, in English as the API wrote it. @param between, @param shown as for `saysEach`. */
-export function saysAll(
-  words: Words,
-  text: string,
-  said: readonly Said[],
-  between = ' ',
-  shown: (text: string) => Content = (one) => one,
-): Content {
+export function saysAll(words: Words, text: string, said: readonly Said[], between = ' ', shown = plain): Content {
   return words.language === 'en' && said.length > 0 ? shown(text) : saysEach(words, text, said, between, shown);
 }
 
@@ -58,13 +52,7 @@ export function saysAll(
  * Sentences that are made anew in each language, also in English: their times are in the one form that people read.
  * @param between separates two of them. @param shown makes the HTML of a text.
  */
-export function saysEach(
-  words: Words,
-  text: string,
-  said: readonly Said[],
-  between: string,
-  shown: (text: string) => Content = (one) => one,
-): Content {
+export function saysEach(words: Words, text: string, said: readonly Said[], between: string, shown = plain): Content {
   if (said.length === 0) return written(words, text);
   const sentences = said.map((one) => partsOf(words, text, one).map((part) => marked(words, part, shown)));
   return sentences.map((sentence, nth) => [nth === 0 ? null : between, sentence]);
@@ -80,7 +68,9 @@ export function recorded(words: Words, text: string): Content {
   return text === '' ? null : marked(words, { english: text });
 }
 
-function marked({ language }: Words, part: Part, shown: (text: string) => Content = (text) => text): Content {
+const plain = (text: string): Content => text;
+
+function marked({ language }: Words, part: Part, shown = plain): Content {
   if (typeof part === 'string') return shown(part);
   return language === 'en' ? shown(part.english) : html`<span lang="en">${shown(part.english)}</span>`;
 }
@@ -99,13 +89,8 @@ export function timeOf(words: Words, at: string | null): Content {
 }
 
 /** An amount in one form on every page, such as `1,250.00 ARS`; null where it is not known. */
-export function moneyOf(words: Words, { amount, currency }: Money): Html | null {
+export function moneyOf(words: Words, { amount, currency }: Record<'amount' | 'currency', string | null>): Html | null {
   return amount === null ? null : html`${MONEY}${words.decimal(amount)} ${currency}</span>`;
-}
-
-interface Money {
-  amount: string | null;
-  currency: string | null;
 }
 
 const MONEY = html`<span class="money">`;

@@ -196,5 +196,6 @@ export const CHART_STYLE = html`
 .chart .legacy { fill: var(--chart-legacy); } .chart .orders { fill: var(--chart-orders); } .chart .fault, .chart .bad { fill: var(--chart-fault); }
 .chart .good { fill: var(--chart-good); } .chart .waiting { fill: var(--chart-waiting); } .chart .paper { fill: var(--chart-paper); }
 @media screen and (prefers-color-scheme: dark) { .chart { --chart-legacy: #dcbd85; --chart-orders: #3f9dbd; --chart-fault: #ff6f61; --chart-good: #3fa873; --chart-waiting: #f0d788; --chart-paper: #8793a0; } }
+.narrow { display: none; } @media screen and (max-width: 34rem) { .wide { display: none; } .narrow { display: block; } }
 @media print { .chart { break-inside: avoid; print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 `;

@@ -132,19 +132,8 @@ export const bulkForms: readonly Form[] = [
 ];
 
 /** Without a list and without a condition neither is sent, and the API refuses: nobody moves the fleet by an empty form. */
-function bodyOf({
-  merchants = '',
-  from_stage,
-  verdict,
-  site,
-  tag,
-  stage,
-  share,
-  kind,
-  override,
-  per_day,
-  reason,
-}: Fields) {
+function bodyOf({ stage, share, kind, override, per_day, reason, ...whom }: Fields) {
+  const { merchants = '', from_stage, verdict, site, tag } = whom;
   const where = given({ stage: from_stage, verdict, site, tag });
   const { per_day: moves, share: percent, ...target } = given({ per_day, share, stage, kind });
   return {

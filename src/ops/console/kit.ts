@@ -141,6 +141,12 @@ export function given(values: Record<string, string | number | undefined>): Reco
   return Object.fromEntries(pairs.filter(([, value]) => value !== ''));
 }
 
+/** The names in a field, separated by commas. */
+export function listIn(text: string): string[] {
+  const names = text.split(',').map((one) => one.trim());
+  return names.filter((one) => one !== '');
+}
+
 /** A `datetime-local` field has no time zone; the console uses UTC. */
 export function instantOf(value = ''): string {
   return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)

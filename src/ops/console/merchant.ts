@@ -15,7 +15,7 @@ import { type DrainView, drainView } from '../moves/preview.ts';
 import { judgements } from '../readiness/differences.ts';
 import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
-import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
 import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks } from './parts.ts';
 import { ramps } from './ramps.ts';
@@ -169,18 +169,11 @@ function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
     stage: stage === 'follow' ? null : stage,
     share: share === undefined ? undefined : Number(share),
     kind,
-    units_in: units_in === undefined ? undefined : slotsOf(units_in),
-    units_out: units_out === undefined ? undefined : slotsOf(units_out),
+    units_in: units_in === undefined ? undefined : listIn(units_in),
+    units_out: units_out === undefined ? undefined : listIn(units_out),
     override: override === 'true',
     new: made === 'true',
   });
-}
-
-function slotsOf(text: string): string[] {
-  return text
-    .split(',')
-    .map((slot) => slot.trim())
-    .filter((slot) => slot !== '');
 }
 
 /**

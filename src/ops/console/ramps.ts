@@ -174,14 +174,9 @@ function expiry(words: Words, { expires_at }: RampView): Content {
 
 /** One form for each act that the state allows. */
 function steering(visit: Visit, { id, state }: RampView): Html[] {
+  const kindOf = (act: string): string => (act === 'cancel' ? 'quiet' : '');
   return ACTS[state].map((act) =>
-    actForm(
-      visit,
-      `${rampPath(id)}/${act}`,
-      `${act}-reason`,
-      visit.words.t(`ramps.${act}`),
-      act === 'cancel' ? 'quiet' : '',
-    ),
+    actForm(visit, `${rampPath(id)}/${act}`, `${act}-reason`, visit.words.t(`ramps.${act}`), kindOf(act)),
   );
 }
 
@@ -226,16 +221,8 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
 }
 
 /** What a form says of a new ramp; the API names an empty field. @throws PuenteError bad_request for steps that are no numbers. */
-function bodyOf({
-  merchants = '',
-  from_stage,
-  verdict,
-  site,
-  tag,
-  steps = '',
-  soak_hours = '',
-  min_sales = '',
-}: Fields) {
+function bodyOf({ steps = '', soak_hours = '', min_sales = '', ...whom }: Fields) {
+  const { merchants = '', from_stage, verdict, site, tag } = whom;
   const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
   const where = given({ stage: from_stage, verdict, site, tag });
   const numberIn = (text: string, times = 1): number | undefined =>

@@ -48,13 +48,12 @@ const acknowledgePage: Page = {
     const { id = '' } = path;
     const seen = await ask('GET /api/sales/:id/disagreements', disagreementsView, { path: { id } });
     const { disagreements, newest } = seen;
-    const sum = moneyOf(words, seen) ?? t('sale.no_amount');
     const told = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
     );
     const expected = hidden('expected', newest);
     const content = html`<p class="lead">${t('acknowledge.lead')}</p>
-<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${sum}</p>
+<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${moneyOf(words, seen) ?? t('sale.no_amount')}</p>
 <ul class="findings">${told}</ul>
 ${actForm(visit, acknowledgePath(id), 'acknowledge-reason', t('acknowledge.go'), '', expected)}`;
     return { title: t('acknowledge.title'), content };

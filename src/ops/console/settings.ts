@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import { type Html, html } from '../html.ts';
 import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
 import { tablesView } from '../tables.ts';
-import { type Fields, type Form, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, instantOf, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { actForm, field, hidden } from './parts.ts';
 
 export const settingsPage: Page = {
@@ -123,14 +123,7 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
       [...chosen.map(({ name }) => name), ...typed].map((name) => [name, apiValue(sent[name] ?? '')]),
     ),
     ...(name === before.name ? {} : { name: name === '' ? null : name }),
-    ...(tags === before.tags
-      ? {}
-      : {
-          tags: tags
-            .split(',')
-            .map((one) => one.trim())
-            .filter((one) => one !== ''),
-        }),
+    ...(tags === before.tags ? {} : { tags: listIn(tags) }),
     ...(is_same ? {} : { deprecation: is_none ? null : dates }),
   };
 }

@@ -99,22 +99,13 @@ const SHOWN_UNITS = 20;
 export function previewOf(words: Words, judgement: Judgement): Html {
   const { t, number } = words;
   const { preview, missing } = judgement;
-  const {
-    changes,
-    changes_said,
-    notes,
-    notes_said,
-    units_seen,
-    units_now,
-    units_later,
-    calls_a_day,
-    calls_a_day_touched,
-  } = preview;
+  const { changes, changes_said, notes, notes_said, calls_a_day, calls_a_day_touched } = preview;
+  const units_of = { now: preview.units_now, later: preview.units_later, seen: preview.units_seen };
   return html`<p>${verdictOf(words, judgement)} ${saysAll(words, changes.join('; '), changes_said, '; ')}</p>
 ${notes.length === 0 ? '' : html`<p class="notice warn">${saysAll(words, notes.join(' '), notes_said)}</p>`}
 ${missing.length === 0 ? '' : html`<h3>${t('preview.missing')}</h3>${findingList(words, missing, judgement.allowed ? 'unproven' : 'blocked')}`}
 <dl class="facts">
-<dt>${t('preview.units')}</dt><dd>${t('preview.units_of', { now: units_now, later: units_later, seen: units_seen })}</dd>
+<dt>${t('preview.units')}</dt><dd>${t('preview.units_of', units_of)}</dd>
 <dt>${t('preview.calls')}</dt><dd>${t('preview.calls_of', { touched: number(calls_a_day_touched), all: number(calls_a_day) })}</dd>
 </dl>
 ${units(words, judgement)}`;

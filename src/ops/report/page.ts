@@ -77,8 +77,8 @@ td.text { min-width: 9rem; } th.number { text-align: right; }
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 :is(td, th) time { white-space: nowrap; } .annexes { margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
-${CHART_STYLE}.narrow { display: none; } @media screen { .frame { overflow-x: auto; } }
-@media screen and (max-width: 34rem) { body { padding: .8rem; } .wide { display: none; } .narrow { display: block; } }
+${CHART_STYLE}@media screen { .frame { overflow-x: auto; } }
+@media screen and (max-width: 34rem) { body { padding: .8rem; } }
 @media screen { .printed { display: none; } }
 @page { size: A4 landscape; margin: 9mm; }
 @media print {
