@@ -108,7 +108,7 @@ export async function rollBack(
     merchant: id,
     action: `${routingOf(ports.settings, before.settings).merchant.stage} to legacy`,
   });
-  await withdrawAll(ports, id, why, person.name);
+  await withdrawAll(ports, id, why, person.name, extra);
   return { ...(await viewDrain(ports, id)), before: inForce(ports, before), revision };
 }
 

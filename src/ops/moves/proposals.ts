@@ -146,12 +146,18 @@ export function declineMove(ports: Ports, id: string, why: string, person: Perso
   });
 }
 
-/** Withdraws the waiting proposals of a merchant: none may undo its rollback. */
-export async function withdrawAll(ports: Ports, merchant_id: string, why: string, who: string): Promise<void> {
+/** Withdraws the waiting proposals of a merchant: none may undo its rollback. @param extra further facts for the audit lines. */
+export async function withdrawAll(
+  ports: Ports,
+  merchant_id: string,
+  why: string,
+  who: string,
+  extra: Record<string, unknown>,
+): Promise<void> {
   for (const proposal of await ports.store.moves.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
     await ports.memory.mutex.run(`proposal ${proposal.id}`, async () => {
       const now = await ports.store.moves.proposal(proposal.id);
-      if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why);
+      if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why, extra);
     });
 }
 
@@ -162,9 +168,11 @@ async function decide(
   state: Exclude<Proposal['state'], 'waiting'>,
   who: string,
   why: string | null,
+  extra: Record<string, unknown> = {},
 ): Promise<ProposalView> {
   const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: ports.clock.now() };
-  await ports.store.moves.saveProposal(decided, why === null ? null : audit(ports, decided, `move ${state}`, who, why));
+  const line = why === null ? null : audit(ports, decided, `move ${state}`, who, why);
+  await ports.store.moves.saveProposal(decided, line && { ...line, detail: { ...line.detail, ...extra } });
   return view(ports, decided);
 }
 

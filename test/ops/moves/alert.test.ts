@@ -1,6 +1,6 @@
 /** Rollback by alert: what an Alertmanager sends, or a script, with a token that may do nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, PEOPLE } from '../../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, PEOPLE } from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';
 
@@ -134,4 +134,18 @@ it('takes a group of as many alerts as it names, with all their labels', async (
     alert({ ...long, merchant: nth === 0 ? BRAZIL : UNSEEN }, { fingerprint: String(nth), startsAt: '5' }),
   );
   expect((await send(webhook(group))).body).toMatchObject({ rolled_back: [BRAZIL], unknown: [UNSEEN] });
+});
+
+it('withdraws a move that waits for a second person, with the alert as its reason in words', async () => {
+  const strict = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true', PUENTE_MOVES_GATE: 'advise' });
+  const propose = async (target: object) =>
+    ((await strict.move(target, BEN, BRAZIL)).body as { proposed: { id: string } }).proposed.id;
+  const id = await propose({ stage: 'shadow' });
+  await strict.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'look first' });
+  await propose({ stage: 'canary', share: 50 });
+  const body = { alert: 'TillsFail', merchants: [BRAZIL] };
+  expect((await strict.as(BEN, 'POST', PATH, body)).body).toMatchObject({ rolled_back: [BRAZIL] });
+  const { body: found } = await strict.as(ANA, 'GET', `/api/audit?subject=${BRAZIL}&action=move%20withdrawn`);
+  expect(found).toMatchObject({ lines: [{ who: 'ben', reason: 'The alert TillsFail is firing.' }] });
+  await strict.close();
 });
