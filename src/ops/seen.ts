@@ -76,21 +76,11 @@ const SETTLE_MS = 250;
  */
 export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose: OnPurpose): Promise<void> {
   if (purpose?.new === true) return;
-  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
-  const known = new Map((await knownMerchants(ports)).map((one) => [one.id, one]));
-  const unseen: string[] = [];
-  for (const id of ids.filter((one) => !known.has(one))) {
-    if (!(await hasWork(ports, id))) unseen.push(id);
-    // Each is read from the store: payments run between two.
-    await yieldToEventLoop();
-  }
+  const { unseen, known } = await unseenOf(ports, ids);
   if (unseen.length === 0) return;
   const each: Spoken[] = [];
   for (const merchant of unseen.slice(0, MOST_NAMED)) {
-    each.push(
-      say('refusal.unseen_merchant', { merchant }),
-      ...nearSentence(nearMerchants(merchant, [...known.values()])),
-    );
+    each.push(say('refusal.unseen_merchant', { merchant }), ...nearSentence(nearMerchants(merchant, known)));
     // Each is compared with every known one.
     await yieldToEventLoop();
   }
@@ -100,6 +90,26 @@ export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose
     ...(more > 0 ? [say('refusal.unseen_more', { count: more })] : []),
     ...(purpose === null ? [] : [say('refusal.unseen_purpose', {})]),
   ]);
+}
+
+/** Null for a merchant that was seen; else those that the id may have meant. */
+export async function nearUnseen(ports: Ports, id: string): Promise<string[] | null> {
+  if ((await ports.store.merchants.merchant(id)) !== null) return null;
+  const { unseen, known } = await unseenOf(ports, [id]);
+  return unseen.length === 0 ? null : nearMerchants(id, known);
+}
+
+async function unseenOf(ports: Ports, ids: readonly string[]): Promise<{ unseen: string[]; known: Merchant[] }> {
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  const known = await knownMerchants(ports);
+  const known_ids = new Set(known.map(({ id }) => id));
+  const unseen: string[] = [];
+  for (const id of ids.filter((one) => !known_ids.has(one))) {
+    if (!(await hasWork(ports, id))) unseen.push(id);
+    // Each is read from the store: payments run between two.
+    await yieldToEventLoop();
+  }
+  return { unseen, known };
 }
 
 /** An open sale whose token is not proven yet, or a move that was proposed. */

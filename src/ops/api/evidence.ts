@@ -29,7 +29,7 @@ import {
   viewDifferences,
 } from '../readiness/differences.ts';
 import { readinessView } from '../readiness/facts.ts';
-import { merchantReadiness } from '../readiness/readiness.ts';
+import { askedReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
 import { merchant_name, named } from '../seen.ts';
 import { type OpsRoute, opsRoute, parsed } from './route.ts';
@@ -175,7 +175,7 @@ export const evidenceRoutes: OpsRoute[] = [
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
-    run: ({ ports }, { path }) => merchantReadiness(ports, parsed(merchantId, path.id)),
+    run: ({ ports }, { path }) => askedReadiness(ports, parsed(merchantId, path.id)),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/decommission', {
     summary:

@@ -145,14 +145,20 @@ export const readinessFaces: Faces = {
     about: 'may this merchant move; what blocks it, what is unproven',
     notes: `
 The verdict is about the next move: to shadow or a canary; for work on a canary, to orders, which needs successful reads,
-cancels and refunds on orders; for a merchant on orders, about completion: may legacy be switched off. Too little traffic is inconclusive, never ready. Each finding names the command that shows, repairs or proves it.`,
+cancels and refunds on orders; for a merchant on orders, about completion: may legacy be switched off. An id that was never seen is no verdict. Too little traffic is inconclusive, never ready. Each finding names the command that shows, repairs or proves it.`,
     examples: [
       'puente can-migrate 700100200',
       'puente can-migrate 700100200 --json > verdict.json && puente stage 700100200 canary --share 5 --reason "proven"',
     ],
-    exits: { done: 'ready', blocked: 'something is in the way', inconclusive: 'too little is proven' },
+    exits: {
+      done: 'ready',
+      failed: 'the merchant was never seen, or the command failed',
+      blocked: 'something is in the way',
+      inconclusive: 'too little is proven',
+    },
     text: readinessText,
-    exit: ({ verdict }) => VERDICT_EXIT[verdict],
+    exit: ({ verdict, unproven }) =>
+      unproven.some(({ code }) => code === 'not_seen') ? exitCodes.failed : VERDICT_EXIT[verdict],
   }),
   decommission: face<DecommissionView | FleetDecommissionView['merchants']>({
     about: 'what still needs legacy, and what may be switched off now: of a merchant, or a line for each',

@@ -8,21 +8,26 @@ import { secretOf } from './environment.ts';
 import { type Columns, exitCodes, listed, namedAs, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, face, type Given } from './rows.ts';
 
+const NO_MERCHANT = 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
+
+const merchants: Columns<MerchantView> = {
+  merchant: 'id',
+  name: 'name',
+  tags: ({ tags }) => tags.join(' '),
+  site: ({ site }) => site ?? '?',
+  stage: ({ in_force }) => stagesText(in_force),
+  'safety stop': ({ in_force }) => stopText(in_force),
+  'notices to': ({ settings }) => shown(settings.notice_url),
+  dialect: ({ settings }) => shown(settings.dialect),
+  'QR notices': ({ settings }) => shown(settings.qr_notices),
+  revision: 'revision',
+};
+
 export const merchantFaces: Faces = {
   'merchants list': face<MerchantView[]>({
     examples: ['puente merchants list --json'],
-    text: listed('No merchant yet: one appears with its first accepted call, or with `puente merchants set`.', {
-      merchant: 'id',
-      name: 'name',
-      tags: ({ tags }) => tags.join(' '),
-      site: ({ site }) => site ?? '?',
-      stage: ({ in_force }) => stagesText(in_force),
-      'safety stop': ({ in_force }) => stopText(in_force),
-      'notices to': ({ settings }) => shown(settings.notice_url),
-      dialect: ({ settings }) => shown(settings.dialect),
-      'QR notices': ({ settings }) => shown(settings.qr_notices),
-      revision: 'revision',
-    }),
+    text: (all, { fields: { search } }) =>
+      listed(search === undefined ? NO_MERCHANT : 'No merchant matches.', merchants)(all),
   }),
   'merchants show': face<MerchantView>({ examples: ['puente merchants show 700100200'], text: merchantDetails }),
   'merchants set': face<MerchantView>({

@@ -224,6 +224,7 @@ export const findingCodes = [
   'no_credential',
   'unknown_refused',
   'faults',
+  'not_seen',
   'no_creates',
   'never_seen',
   'not_judged',

@@ -21,10 +21,12 @@ import {
   standingMismatches,
 } from '../reconcile/mismatches.ts';
 import { RESET } from '../safety.ts';
+import { nearUnseen } from '../seen.ts';
 import { blockersOf, faultsOf, firstFaultDay, remarksOf } from './blockers.ts';
 import {
   areasOf,
   type Finding,
+  finding,
   judgedCalls,
   OLD_AFTER_DAYS,
   type Readiness,
@@ -91,6 +93,17 @@ export async function merchantReadiness(
   const { store, settings } = ports;
   const facts = await factsOf(ports, merchant_id, mismatches);
   return readinessOf(store, facts, { min_sample: settings.moves.min_sample });
+}
+
+/** The verdict for a person, who may have mistyped the id: one that was never seen is the first finding. */
+export async function askedReadiness(ports: Ports, merchant_id: string): Promise<Readiness> {
+  const readiness = await merchantReadiness(ports, merchant_id);
+  const near = await nearUnseen(ports, merchant_id);
+  if (near === null) return readiness;
+  const sentence =
+    near.length === 0 ? say('not_seen.alone', { merchant_id }) : say('not_seen.near', { merchant_id, near });
+  const never = finding('not_seen', sentence, `puente merchants set ${merchant_id} --name … --new --reason …`);
+  return { ...readiness, unproven: [never, ...readiness.unproven.filter(({ code }) => code !== 'no_creates')] };
 }
 
 async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {

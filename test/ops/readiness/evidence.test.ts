@@ -81,7 +81,7 @@ describe('of a shadowed merchant', () => {
     );
     expect(found.remarks.map(({ code }) => code)).toContain('loss_money');
     const nobody = await asked<Readiness>(`/api/merchants/${BRAZIL}/readiness`);
-    expect([nobody.verdict, nobody.unproven[0]?.code, nobody.operations]).toEqual(['inconclusive', 'no_creates', []]);
+    expect([nobody.verdict, nobody.unproven[0]?.code, nobody.operations]).toEqual(['inconclusive', 'not_seen', []]);
   });
 
   it('the ledger has money first, and a sentence for the till’s maker', async () => {
@@ -133,7 +133,7 @@ describe('of a shadowed merchant', () => {
   });
 
   it('the command says the same, and its exit code is the verdict', async () => {
-    const [unproven, inconclusive, advice] = await Promise.all([
+    const [unproven, never_seen, advice] = await Promise.all([
       cli('can-migrate', ARGENTINA),
       cli('can-migrate', BRAZIL, '--json'),
       cli('losses', '--merchant', ARGENTINA, '--advice'),
@@ -142,8 +142,8 @@ describe('of a shadowed merchant', () => {
     expect(unproven.out).toContain(`${ARGENTINA} is INCONCLUSIVE`);
     expect(unproven.out).toContain(`puente merchants set ${ARGENTINA} --notify`);
     expect(unproven.out).toContain(`puente coverage ${ARGENTINA}`);
-    expect(inconclusive.code).toBe(4);
-    expect(JSON.parse(inconclusive.out)).toMatchObject({ merchant_id: BRAZIL, verdict: 'inconclusive' });
+    expect(never_seen.code).toBe(1);
+    expect(JSON.parse(never_seen.out)).toMatchObject({ merchant_id: BRAZIL, verdict: 'inconclusive' });
     expect(advice.out.split('\n')[0]).toMatch(/^Your till sends body\.tip with POST /);
   });
 });
