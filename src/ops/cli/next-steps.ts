@@ -5,7 +5,7 @@ import { basename, delimiter, dirname, join } from 'node:path';
 /** The package, or the clone: two folders above the one of this file's layer. */
 const HERE = join(import.meta.dirname, '..', '..', '..');
 
-export interface Launcher {
+interface Launcher {
   /** Runs a command. `npx puente` stands only where npm finds this Puente: elsewhere it would ask the registry for one. */
   puente: string;
   start: string;

@@ -249,10 +249,11 @@ function completion({ completion: found }: Report, words: Words, most: number): 
 }
 
 /** To be printed and signed; of a merchant that needs legacy no more. */
-function certificate({ certificate: found }: Report, words: Words): Content {
+function certificate({ certificate: found, merchants: [one] }: Report, words: Words): Content {
   if (found === null) return null;
   const { t } = words;
-  const { merchant_id: id, last_legacy_day, quiet_days, units, acknowledged, audit_head, sign_off } = found;
+  const { merchant_id, last_legacy_day, quiet_days, units, acknowledged, audit_head, sign_off } = found;
+  const id = nameOf(words, merchant_id, one?.name);
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
   const facts = {
     ...{ id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units },

@@ -96,6 +96,8 @@ describe('a merchant', () => {
       for (const text of [...texts, audit_head.hash]) expect(await page(language)).toContain(text);
     const ran = await cli('decommission', ARGENTINA);
     expect([ran.code, ran.out]).toEqual([0, expect.stringContaining(`${ARGENTINA} MAY GO.`)]);
+    await bench.notify(ARGENTINA, { name: 'Farmacia Sol' });
+    expect(await page('en')).toContain(`all new work of merchant ${ARGENTINA} (Farmacia Sol) goes to orders`);
   });
 
   it('with a lost sale may not go, until a person acknowledges it: verdict, report and certificate name it', async () => {
