@@ -15,7 +15,7 @@ import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
 import { type Apply, changedSince, lastApplies } from './drift.ts';
 import { LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
-import { isReference } from './reference.ts';
+import { REFERENCE } from './reference.ts';
 import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf, tryCredentials } from './steps.ts';
 
 export const planAsk = z.strictObject({
@@ -153,7 +153,7 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
     if (text === null) named[name] = null;
     if (text === undefined || text === null) continue;
     const [place, reference] = [placeOf(name), text];
-    const secret = isReference(text) ? secrets[text] : new Secret(text);
+    const secret = REFERENCE.test(text) ? secrets[text] : new Secret(text);
     if (secret === undefined) throw new PuenteError('bad_request', say('file.no_secret', { place, reference }));
     const field = merchantChange.shape[name];
     const taken = field.safeParse(secret.reveal(), { reportInput: true });

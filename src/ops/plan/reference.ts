@@ -14,12 +14,8 @@ export function referencesIn(text: string): string[] {
     Pair(_nth, { key, value }) {
       if (!isScalar(key) || !SECRETS.includes(String(key.value))) return;
       const named = isAlias(value) ? value.resolve(document) : value;
-      if (isScalar(named) && typeof named.value === 'string' && isReference(named.value)) found.add(named.value);
+      if (isScalar(named) && typeof named.value === 'string' && REFERENCE.test(named.value)) found.add(named.value);
     },
   });
   return [...found];
-}
-
-export function isReference(text: string): boolean {
-  return REFERENCE.test(text);
 }

@@ -209,10 +209,10 @@ describe('by questions', () => {
   });
 });
 
-describe('by options', () => {
-  // Ports that nothing else can hold while the tests run.
-  const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
+// Ports that nothing else can hold while the tests run.
+const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
 
+describe('by options', () => {
   const secrets = {
     PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
     PUENTE_POSTGRES_URL: 'postgres://puente:hush@127.0.0.1:1/puente',
@@ -493,7 +493,6 @@ function memberOfGroup(): string[] {
 }
 
 describe("the service's user", () => {
-  const real = ['--yes', '--public-url', 'https://puente.shop.example', '--public-port', '0', '--set', 'ops.port=0'];
   const reads = (path: string): boolean => spawnSync('test', ['-r', path], { uid: NOBODY, gid: NOBODY }).status === 0;
 
   it.skipIf(!is_root)(
