@@ -180,9 +180,16 @@ async function waiting(ports: Ports, id: string): Promise<Proposal> {
   const proposal = await found(ports, id);
   if (proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now())
     await decide(ports, proposal, 'expired', BY_ITSELF, encoded(say('move.expired', {})));
+  const { merchant_id: merchant, proposed_at } = proposal;
   const { state } = view(ports, proposal);
-  if (state === 'waiting') return proposal;
-  throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));
+  // The process may have ended between a rollback and this withdrawal.
+  const rollback = { subject: merchant, action: 'rollback', since: proposed_at + 1 } as const;
+  const [undone] = state === 'waiting' ? await ports.store.audit.auditsOf(rollback, 1) : [];
+  if (undone !== undefined)
+    await decide(ports, proposal, 'withdrawn', undone.who, undone.reason, defined({ alert: undone.detail.alert }));
+  if (state === 'waiting' && undone === undefined) return proposal;
+  const over = undone === undefined ? state : 'withdrawn';
+  throw new PuenteError('refused', say('refusal.move_over', { id, state: over, merchant }));
 }
 
 async function found(ports: Ports, id: string): Promise<Proposal> {

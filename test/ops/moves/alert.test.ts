@@ -1,4 +1,6 @@
 /** Rollback by alert: what an Alertmanager sends, or a script, with a token that may do nothing else. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, PEOPLE } from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
@@ -142,10 +144,17 @@ it('withdraws a move that waits for a second person, with the alert as its reaso
     ((await strict.move(target, BEN, BRAZIL)).body as { proposed: { id: string } }).proposed.id;
   const id = await propose({ stage: 'shadow' });
   await strict.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'look first' });
-  await propose({ stage: 'canary', share: 50 });
+  const waiting = await propose({ stage: 'canary', share: 50 });
   const body = { alert: 'TillsFail', merchants: [BRAZIL] };
   expect((await strict.as(BEN, 'POST', PATH, body)).body).toMatchObject({ rolled_back: [BRAZIL] });
   const { body: found } = await strict.as(ANA, 'GET', `/api/audit?subject=${BRAZIL}&action=move%20withdrawn`);
   expect(found).toMatchObject({ lines: [{ who: 'ben', reason: 'The alert TillsFail is firing.' }] });
+  // As if the process had ended between the rollback and the withdrawal.
+  const database = new Database(join(strict.data_dir, 'puente.db'));
+  database.prepare("UPDATE proposals SET state = 'waiting' WHERE id = ?").run(waiting);
+  database.close();
+  const late = await strict.as(EVA, 'POST', `/api/moves/${waiting}/approve`, { reason: 'at last' });
+  expect([late.status, messageOf(late)]).toEqual([400, expect.stringContaining('is withdrawn')]);
+  expect((await strict.stageOf(BRAZIL)).stage).toBe('legacy');
   await strict.close();
 });
