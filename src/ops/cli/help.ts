@@ -40,7 +40,7 @@ export const SETTINGS_VARIABLES: readonly Meaning[] = [
 /** Descriptions by argument name, the same in every command. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   merchant: "a merchant's id: the vendor's user id, as `puente merchants list` shows it",
-  merchants: 'ids of merchants, one after the other',
+  merchants: 'ids of merchants, separated by spaces or commas',
   move: 'the id of a proposed move, as `puente moves list` shows it',
   ramp: 'the id of a ramp, as `puente ramps list` shows it',
   bulk: 'the id of a bulk move, as `puente bulk list` shows it',

@@ -69,7 +69,7 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
 What an alert does by the ops door, typed: for a script of one's own, and to try a filter. A token with the role rollback may
 do this and nothing else. Without --merchants, --stage and --tag it is refused.`,
     examples: [
-      'puente rollback-by-alert TillsFail --merchants 700100200',
+      'puente rollback-by-alert TillsFail --merchants 700100200,700100300',
       'puente rollback-by-alert TillsFail --stage canary',
     ],
     args: ['alert'],

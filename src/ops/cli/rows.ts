@@ -229,7 +229,8 @@ function argumentOf({ name, about, kind, choices, is_nullable, is_required }: Fi
 function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option {
   const { name, about, kind, value, choices, usual, is_nullable, is_required } = field;
   const flag = `--${flags[name] ?? name.replaceAll('_', '-')}`;
-  const shown = kind === 'flag' ? '' : ` <${value}${kind === 'list' ? '...' : ''}>`;
+  const many = name === MERCHANTS ? ' <merchant...>' : ` <${value}${kind === 'list' ? '...' : ''}>`;
+  const shown = kind === 'flag' ? '' : many;
   const option = new Option(flag + shown, usual === '' ? about : `${about} (default: ${usual})`);
   if (choices.length > 0) option.choices(is_nullable ? [...choices, none] : choices);
   if (value === 'instant') option.argParser(instantText);
@@ -238,14 +239,25 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
   return option.makeOptionMandatory(is_required && name !== 'revision');
 }
 
+/** Many merchants are written `A,B` or `A B` in every command. */
+const MERCHANTS = 'merchants';
+
 /** The value in body or query; a query has no null. */
 function sentAs(
-  { kind, is_nullable }: Field,
+  { name, kind, is_nullable }: Field,
   value: unknown,
   { has_body }: CommandRow,
   { none = 'default' }: Face,
 ): unknown {
   if (kind === 'switch' && value !== none) return value === 'on';
+  if (name === MERCHANTS) {
+    const ids = [value].flat().flatMap((one) =>
+      String(one)
+        .split(',')
+        .filter((id) => id !== ''),
+    );
+    return has_body ? ids : ids.join();
+  }
   return is_nullable && String(value) === none && has_body ? null : value;
 }
 

@@ -18,7 +18,12 @@ const MOST_MERCHANTS = 1_000;
 const MOVES_READ = 50;
 
 const filter = {
-  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS).exactOptional().describe('these merchants'),
+  merchants: z
+    .array(merchantId)
+    .min(1)
+    .max(MOST_MERCHANTS)
+    .exactOptional()
+    .describe('these merchants, separated by spaces or commas in a command'),
   stage: z.enum(stages).exactOptional().describe('only merchants with any work on this stage'),
   tag: z.string().min(1).max(40).exactOptional().describe('only merchants with this tag'),
 };

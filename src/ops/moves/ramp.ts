@@ -27,7 +27,12 @@ const MOST_READ = 500;
 
 /** What a ramp is about, for its preview too. */
 export const rampShape = z.strictObject({
-  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS).exactOptional().describe('these merchants'),
+  merchants: z
+    .array(merchantId)
+    .min(1)
+    .max(MOST_MERCHANTS)
+    .exactOptional()
+    .describe('these merchants, separated by spaces or commas in a command'),
   where: selection.exactOptional(),
   steps: z
     .array(z.number().gt(0).max(100).multipleOf(0.01))

@@ -15,7 +15,7 @@ export const exportQuery = z.strictObject({
     .transform((text) => text.split(',').filter((id) => id !== ''))
     .pipe(z.array(merchantId).min(1).max(MOST_MERCHANTS))
     .exactOptional()
-    .describe('these merchants alone'),
+    .describe('these merchants alone, separated by commas; in a command also by spaces'),
 });
 export const exportView = z.object({ text: z.string().describe('YAML, for POST /api/plan') });
 

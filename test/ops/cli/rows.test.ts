@@ -28,6 +28,7 @@ const ANSWER = {
     state: 'done',
     summary_said: { facts: { refused: 0 } },
     verdict: 'ready',
+    unproven: [],
     intact: true,
     in_the_way: [],
     level: 'ok',

@@ -133,7 +133,7 @@ describe('brown-outs', () => {
     expect((await schedule(now - 2000, now)).err).toContain('has ended already');
     expect((await schedule(now, now + 86_400_001)).err).toContain('24 hours at most');
     expect((await schedule(now, now + 3_600_000)).code).toBe(0);
-    const other = await schedule(now + 1_800_000, now + 7_200_000, [CHILE, BRAZIL]);
+    const other = await schedule(now + 1_800_000, now + 7_200_000, [`${CHILE},${BRAZIL}`]);
     expect(other.err).toContain(`Merchant ${BRAZIL} has a brown-out`);
     const { brownouts } = (await bench.as(BEN, 'GET', '/api/brownouts')).body as { brownouts: object[] };
     expect(brownouts).toMatchObject([{ state: 'running', merchants: [ARGENTINA, BRAZIL] }]);
@@ -221,7 +221,7 @@ it('each sentence of ramps and of a rollback by alert is in a golden file', asyn
     ['ramps', 'resume', id, ...REASON],
     ['ramps', 'cancel', id, ...REASON],
     ['ramps', 'list', '--merchant', SHOP],
-    ['rollback-by-alert', 'TillsFail', '--merchants', SHOP, '700109999'],
+    ['rollback-by-alert', 'TillsFail', '--merchants', `${SHOP},700109999`],
     ['rollback-by-alert', 'TillsFail'],
   ])
     await say(...argv);

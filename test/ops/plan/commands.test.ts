@@ -90,6 +90,9 @@ it('exports what is there, and that changes nothing', async () => {
   const { out, code } = await puente('plan', 'export', '--merchants', MEXICO);
   await expect(out).toMatchFileSnapshot(golden('export'));
   expect(code).toBe(0);
+  const both = (...ids: string[]) => puente('plan', 'export', '--merchants', ...ids);
+  expect((await both(MEXICO, CHILE)).out).toBe((await both(`${MEXICO},${CHILE}`)).out);
+  expect((await both(MEXICO, CHILE)).out).toMatch(new RegExp(`${MEXICO}[^]*${CHILE}`));
   expect((await puente('plan', file('exported.yaml', out))).code).toBe(0);
 });
 
