@@ -153,7 +153,7 @@ it('the console shows names and tags, and its search finds merchants by name', a
     (await call(ops_url + path, { headers: { accept: 'text/html', cookie } })).text;
   expect(await page('/?tag=norte')).toMatch(/Padaria Sol[\s\S]*href="\/\?tag=centro"[\s\S]*Tacos Norte/);
   expect(await page(`/merchants/${BRAZIL}`)).toContain(`Merchant ${BRAZIL} · Padaria Sol`);
-  expect(await page('/trace?id=tacos')).toContain(`<a href="/merchants/${MEXICO}">${MEXICO}</a> Tacos Norte`);
+  expect(await page('/trace?id=tacos')).toContain(`<a href="/merchants/${MEXICO}">${MEXICO} (Tacos Norte)</a>`);
   expect(await page('/trace?id=nobody')).toContain('role="alert"');
 });
 
