@@ -43,11 +43,12 @@ const answerOf = (name: Parameters<typeof refused>[1]) => ({ kind: 'answer', ans
 /** Rises with every prepared read, so that each order is newer than the one before. */
 let second = 0;
 
-/** A read of the paid order with these refunds, each [id, amount]. */
-function seen(...refunds: [string, string][]): UpstreamOutcome {
-  const nodes = refunds.map(([id, amount]) => ({ id, amount, transaction_id: 'PAY1', status: 'processed' }));
+/** A read of the paid order with these refunds, each [id, amount, status]; without a status it is processed. */
+function seen(...refunds: [string, string, string?][]): UpstreamOutcome {
+  const nodes = refunds.map(([id, amount, status = 'processed']) => ({ id, amount, transaction_id: 'PAY1', status }));
   const transactions = { ...PAID.transactions, refunds: nodes };
-  const sum_minor = refunds.reduce((sum, [, amount]) => sum + Math.round(Number(amount) * 100), 0);
+  const given = refunds.filter(([, , status]) => status !== 'failed');
+  const sum_minor = given.reduce((sum, [, amount]) => sum + Math.round(Number(amount) * 100), 0);
   return answered(
     200,
     orderOf({ ...PAID, status: sum_minor >= 1500 ? 'refunded' : 'processed', transactions }, ++second),
@@ -671,6 +672,23 @@ describe('the reads that follow a refund', () => {
     expect(stand.asked).toEqual([]);
   });
 
+  it('of a refund that failed leave all of the payment to be refunded again', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'failed'])];
+    await refund(link, null);
+    await stand.store.refunds.hearRefunds(link.legacy_id, stand.now);
+    stand.answers = [
+      seen(['R1', '15.00', 'failed']),
+      makes('R2', '15.00'),
+      seen(['R1', '15.00', 'failed'], ['R2', '15.00']),
+    ];
+    expect(await refund(link, null)).toMatchObject({
+      kind: 'made',
+      refund: { upstream_id: 'R2', refunded_before_minor: 0 },
+    });
+    expect(posts()).toHaveLength(2);
+  });
+
   it('go on, ever less often, until the order shows it', async () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '5.00')];
@@ -680,6 +698,20 @@ describe('the reads that follow a refund', () => {
     expect(await follow(link)).toBe(stand.now + 150_000);
     stand.answers = [seen(['R1', '5.00'])];
     expect(await follow(link)).toBeNull();
+  });
+
+  it.each(['processed', 'failed'])('go on while a total refund is processing, until it is %s (LIM-42)', async (end) => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'processing'])];
+    await refund(link, null);
+    await expectRefund(stand.ports, await stand.stored(link));
+    stand.now += 10 * 60_000;
+    stand.answers = [seen(['R1', '15.00', 'processing'])];
+    expect(await follow(link)).toBe(stand.now + 10 * 60_000);
+    stand.now += 10 * 60_000;
+    stand.answers = [seen(['R1', '15.00', end])];
+    expect(await follow(link)).toBeNull();
+    expect((await stand.stored(link)).order?.transactions?.refunds).toMatchObject([{ status: end }]);
   });
 
   it('end after a day when the order was read and a refund is made, and not while it is in doubt, or nothing can be read', async () => {

@@ -245,32 +245,52 @@ export async function expectRefund(ports: Ports, link: Link): Promise<void> {
   await changeLink(ports, link, () => ({ change: { next_check_at: ports.clock.now() + FIRST_LOOK_MS } }));
 }
 
-/** Reads the order of a terminal link until it shows what was refunded. The caller holds the link's mutex. */
+/**
+ * Reads the order of a terminal link until it shows what was refunded, and how that ended: no event is known for a
+ * refund that upstream calls `processing` (LIM-42). The caller holds the link's mutex.
+ */
 export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> {
   const token = await credentialOf(ports, link.merchant_id);
   const { exponent } = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
   const deadline = ports.clock.now() + ports.settings.create.deadline_ms;
-  const isDue = (await unseenRefunds(ports, link, exponent)).length > 0;
+  const isDue = (await unfinishedRefunds(ports, link, exponent)).length > 0;
   const seen =
     isDue && token !== null ? await lookAtOrder(ports, link, { token, exponent, deadline }) : { link, order: null };
-  const left = isDue ? await unseenRefunds(ports, seen.link, exponent) : [];
-  const age_ms = ports.clock.now() - Math.max(...left.map(({ created_at }) => created_at));
+  const left = isDue ? await unfinishedRefunds(ports, seen.link, exponent) : [];
+  const age_ms = ports.clock.now() - Math.max(...left.map(({ refund }) => refund.created_at));
   // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
-  const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(isOpen);
-  const next_check_at = left.length === 0 || isOver ? null : ports.clock.now() + pauseAfter(age_ms);
+  const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(({ refund }) => isOpen(refund));
+  const next_at =
+    ports.clock.now() +
+    pauseAfter(
+      age_ms,
+      left.some(({ isShown }) => !isShown),
+    );
+  const next_check_at = left.length === 0 || isOver ? null : next_at;
   await changeLink(ports, seen.link, () => ({ change: { next_check_at } }));
 }
 
-/** Refunds without an outcome, and made ones that the order doesn't show yet. */
-async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
-  const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
-  const isShown = (one: Refund): boolean => refunded_minor >= one.refunded_before_minor + (one.refunded_minor ?? 0);
-  return (await ports.store.refunds.refunds(link.legacy_id)).filter(
-    (one) => isOpen(one) || (one.state === 'DONE' && !isShown(one)),
-  );
+interface Unfinished {
+  refund: Refund;
+  isShown: boolean;
 }
 
-/** Grows with age; a clock that was set back does not lengthen it. */
-function pauseAfter(age_ms: number): number {
-  return Math.min(Math.max(FIRST_LOOK_MS, age_ms / 4), LONGEST_PAUSE_MS);
+/** Refunds without an outcome; made ones that the order doesn't show yet; and shown ones that are still `processing`. */
+async function unfinishedRefunds(ports: Ports, link: Link, exponent: number): Promise<Unfinished[]> {
+  const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
+  const nodes = nodesOf(link.order);
+  const unfinished: Unfinished[] = [];
+  for (const refund of await ports.store.refunds.refunds(link.legacy_id)) {
+    if (refund.state !== 'DONE' && !isOpen(refund)) continue;
+    const node = nodes.find(({ id }) => id !== undefined && id === refund.upstream_id);
+    const isRisen = refunded_minor >= refund.refunded_before_minor + (refund.refunded_minor ?? 0);
+    const isShown = !isOpen(refund) && (node !== undefined || isRisen);
+    if (!isShown || node?.status === 'processing') unfinished.push({ refund, isShown });
+  }
+  return unfinished;
+}
+
+/** Grows with age; a clock that was set back does not lengthen it. One that only has to end is read a dozen times a day. */
+function pauseAfter(age_ms: number, isUnseen: boolean): number {
+  return Math.max(FIRST_LOOK_MS, isUnseen ? Math.min(age_ms / 4, LONGEST_PAUSE_MS) : age_ms);
 }

@@ -93,8 +93,8 @@ function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
 /**
  * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Machines of upstream disagree by
  * seconds, so statuses decide first: a final one is later than a live one, a payment later than an end without payment,
- * a refund later than its payment (`docs/field-notes.md` Orders §3.2). Other readings are ordered by date, and by rank
- * where dates can't tell.
+ * a refund later than its payment (`docs/field-notes.md` Orders §3.2), and a refund's end later than the refund. Other
+ * readings are ordered by date, and by rank where dates can't tell.
  */
 function isNewer(
   link: Link,
@@ -108,6 +108,9 @@ function isNewer(
   if (link.order === null) return true;
   const before = rowOf(link, link.order, tables, rules);
   if (row.final !== before.final) return row.final;
+  // A refund that was processing has ended; when it failed, the order is paid again (LIM-42).
+  if (hasEndedRefund(link.order, order)) return true;
+  if (hasEndedRefund(order, link.order)) return false;
   const more_refunded = refundedMinor(order, rules.exponent) - refundedMinor(link.order, rules.exponent);
   if (row.final && row.rank !== before.rank) return row.rank > before.rank;
   if (row.final && more_refunded !== 0) return more_refunded > 0;
@@ -115,6 +118,12 @@ function isNewer(
     return version > link.order_version;
   }
   return row.rank > before.rank;
+}
+
+/** Whether a refund that is `processing` in one reading has ended in the other. */
+function hasEndedRefund(earlier: Order, later: Order): boolean {
+  const processing = nodesOf(earlier).filter(({ id, status }) => id !== undefined && status === 'processing');
+  return nodesOf(later).some((node) => node.status !== 'processing' && processing.some(({ id }) => id === node.id));
 }
 
 /** True when a held order is held no longer: its grace is over, or a new sale needs its terminal. */
@@ -271,8 +280,10 @@ export function sumsOf(order: Order | null, sale_minor: number, exponent: number
   };
 }
 
+/** Minor units; a refund that failed has given its money back to the seller. */
 export function sumOf(nodes: readonly RefundNode[], exponent: number): number {
-  return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
+  const given = nodes.filter(({ status }) => status !== 'failed');
+  return given.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
 }
 
 /** Approved payments of the order, refunded ones too; null where it lists none and may be all cash (QR). */

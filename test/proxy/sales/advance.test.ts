@@ -128,6 +128,33 @@ describe('machines of upstream whose clocks disagree [F27]', () => {
     expect(readIn(readings).order?.transactions?.payments?.[0]?.refunded_amount).toBe('7.00');
   });
 
+  it.each([
+    ['processed', 'refunded'],
+    ['failed', 'processed'],
+  ])(
+    'property: whatever the dates and the order of the readings, a refund that %s is what is left (LIM-42)',
+    (end, status) => {
+      const refund = (state: string, of: Order): Order => {
+        const nodes = [
+          { amount: '1.00', status: 'processing' },
+          { id: 'REF1', amount: '15.00', status: state },
+        ];
+        return { ...of, transactions: { ...of.transactions, refunds: nodes } };
+      };
+      const reading = fc.record({ ended: fc.boolean(), second: fc.integer({ min: 1, max: 60 }) });
+      fc.assert(
+        fc.property(fc.array(reading, { minLength: 1, maxLength: 6 }), (some) => {
+          const { order: left } = readIn(
+            some.map(({ ended, second }) =>
+              ended ? refund(end, order(status, second)) : refund('processing', order('refunded', second)),
+            ),
+          );
+          if (some.some(({ ended }) => ended)) expect(left).toMatchObject(refund(end, { status } as Order));
+        }),
+      );
+    },
+  );
+
   it('property: whatever the dates and the order of the readings, the furthest of them is what is left', () => {
     const history = ['created', 'at_terminal', 'canceled', 'processed', 'refunded'];
     const reading = fc.record({ step: fc.nat(history.length - 1), second: fc.integer({ min: 1, max: 60 }) });
