@@ -163,11 +163,11 @@ function textOf(
   const { lines, assessed, no_operation, foreign, shadowed } = sums;
   const more = sums.unreadable - unreadable.length;
   return [
-    `${lines} lines = ${assessed} assessed + ${no_operation} of no operation + ${foreign} to other hosts + ${sums.unreadable} unreadable; tables ${tables_revision}.`,
-    `${shadowed} creates were translated on paper.`,
+    `Lines: ${lines} = ${assessed} assessed + ${no_operation} of no operation + ${foreign} to other hosts + ${sums.unreadable} unreadable; tables ${tables_revision}.`,
+    `Creates translated on paper: ${shadowed}.`,
     ...remarks,
     ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),
-    ...(more > 0 ? [`… and ${more} more lines that can't be read.`] : []),
+    ...(more > 0 ? [`… and unreadable lines not listed: ${more}.`] : []),
     ...merchants.flatMap((merchant) => {
       const coverage = merchant.coverage.filter(({ state }) => state !== 'equal');
       const lists = listsOf({ ...merchant, coverage }, 'Fields not proven').filter(({ rows }) => rows.length > 0);

@@ -75,8 +75,9 @@ function durationOf(text: string): number {
 }
 
 function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: RampView): string {
-  const soak = `${Number((ramp.soak_ms / 60_000).toFixed(1))} minutes`;
-  const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}, each ${soak} and ${min_sales} paid sales at least`;
+  const minutes = Number((ramp.soak_ms / 60_000).toFixed(1));
+  const soak = minutes < 120 ? `${minutes} min` : `${Number((minutes / 60).toFixed(1))} h`;
+  const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}; each lasts ${soak} or longer, paid sales ${min_sales} or more`;
   const approve = `Another approver can approve it until ${ramp.expires_at}: puente ramps approve ${id} --reason …`;
   const next = state === 'proposed' ? approve : why;
   const rows = table(
