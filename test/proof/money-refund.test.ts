@@ -672,6 +672,15 @@ describe('the reads that follow a refund', () => {
     expect(stand.asked).toEqual([]);
   });
 
+  it('look for none that was refused', async () => {
+    const link = await paid();
+    stand.answers = [seen(), refusal(400, 'bad_request')];
+    await refund(link, 500);
+    stand.asked.length = 0;
+    expect(await follow(link)).toBeNull();
+    expect(stand.asked).toEqual([]);
+  });
+
   it('of a refund that failed leave all of the payment to be refunded again', async () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'failed'])];
