@@ -48,7 +48,7 @@ describe('assess', () => {
       lines({ ...create, body: { amount: 100 } }, 'nonsense', { method: 'GET', path: '/x' }),
     );
     const { code, out } = await command(['assess', file, '--merchant', '9', '--site', 'MLA']);
-    expect(out).toContain('3 lines = 1 assessed + 1 of no operation + 0 to other hosts + 1 unreadable');
+    expect(out).toContain('Lines: 3 = 1 assessed + 1 of no operation + 0 to other hosts + 1 unreadable');
     expect(out).toContain('line 2: it is not JSON');
     expect(out).toMatch(/^9 is BLOCKED/m);
     expect(out).toContain('property_value');
