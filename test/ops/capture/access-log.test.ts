@@ -210,7 +210,7 @@ describe('a file that can not be read', () => {
       gzipSync(lines(CREATE, `${CREATE.replace(DEVICE, `${DEVICE}?access_token=${TOKEN}`)} "-" "-"`)),
     );
     const { code, out, err } = await puente(['assess', file, '--merchant', '9']);
-    expect(out).toContain('2 lines = 2 assessed + 0 of no operation + 0 to other hosts + 0 unreadable');
+    expect(out).toContain('Lines: 2 = 2 assessed + 0 of no operation + 0 to other hosts + 0 unreadable');
     expect(out).toMatch(/Its calls \(1\):\n/);
     expect(out).toContain('point.create_intent');
     expect(out + err).not.toContain('0123456789abcdef');
