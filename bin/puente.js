@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The command `puente`. In a clone Node runs the TypeScript of `src/`; a package has `dist/` instead. */
 import { existsSync, statSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+// Not by name: an older Node, which is told its version below, has no such export.
+import module from 'node:module';
 import { join, sep } from 'node:path';
 
 const [major] = process.versions.node.split('.');
@@ -19,7 +20,7 @@ const is_installed = import.meta.dirname.split(sep).includes('node_modules');
 const modules = join(import.meta.dirname, is_installed ? '../..' : '../node_modules');
 if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
   const kept = join(modules, '.cache', 'puente');
-  enableCompileCache(kept);
+  module.enableCompileCache(kept);
   // For the threads and processes that `serve` starts.
   process.env.NODE_COMPILE_CACHE ??= kept;
 }

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
 import { CommanderError } from 'commander';
 import { PuenteError } from './error.ts';

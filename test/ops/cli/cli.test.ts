@@ -1,7 +1,7 @@
 /** The command line against a running Puente: exit codes and texts, in real processes where that matters. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -62,6 +62,22 @@ describe('wrong usage', () => {
     expect([code, err]).toEqual([1, expect.stringMatching(/^Set PUENTE_OPS_TOKEN .*\n$/)]);
     expect((await puente(['frobnicate'])).code).toBe(2);
     expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  // The machine's own Node, where it has an old one beside the one of this project.
+  const OLD_NODE = '/usr/bin/node';
+  const old = existsSync(OLD_NODE) ? spawnSync(OLD_NODE, ['--version'], { encoding: 'utf8' }).stdout : '';
+  it.skipIf(!/^v(1\d|2[0-3])\./.test(old))('with an old Node names the one that is needed', () => {
+    const { status, stderr } = spawnSync(OLD_NODE, [join(HOUSE, 'bin/puente.js'), 'doctor'], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^Puente needs Node 24 or newer, and this is /),
+    });
+  });
+
+  it('can be run by the path that older versions had in `bin`, which npx keeps for a clone', () => {
+    expect(statSync(join(HOUSE, 'src/cli.ts')).mode & 0o111).toBe(0o111);
+    expect(readFileSync(join(HOUSE, 'src/cli.ts'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 
   it('refuses to serve with a bad setting, by name', async () => {
