@@ -260,13 +260,8 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
   const age_ms = ports.clock.now() - Math.max(...left.map(({ refund }) => refund.created_at));
   // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
   const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(({ refund }) => isOpen(refund));
-  const next_at =
-    ports.clock.now() +
-    pauseAfter(
-      age_ms,
-      left.some(({ isShown }) => !isShown),
-    );
-  const next_check_at = left.length === 0 || isOver ? null : next_at;
+  const isUnseen = left.some(({ isShown }) => !isShown);
+  const next_check_at = left.length === 0 || isOver ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
   await changeLink(ports, seen.link, () => ({ change: { next_check_at } }));
 }
 
