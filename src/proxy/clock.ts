@@ -1,5 +1,7 @@
-/** The clock port, and a clock that remembers how far ahead it was read, so that work it put off is pulled forward. */
-import { setTimeout } from 'node:timers/promises';
+/**
+ * The clock port, and a clock that remembers how far ahead it was read, so that work it put off is pulled forward.
+ * Pauses use the global timer, never `node:timers`: a simulation replaces it (`test/simulation/clock.ts`).
+ */
 
 export interface Clock {
   /** Wall clock, epoch ms. */
@@ -38,11 +40,20 @@ export function tickOf({ monotonic, now }: Clock): number {
 
 export const systemClock: Clock = {
   now: Date.now,
-  sleep: (duration_ms) => setTimeout(duration_ms),
+  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
   monotonic: () => performance.now(),
 };
 
 /** Resolves after the time, or when aborted. */
 export function pause(duration_ms: number, signal: AbortSignal): Promise<void> {
-  return setTimeout(duration_ms, undefined, { signal }).catch(() => undefined);
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, duration_ms);
+    signal.addEventListener('abort', end);
+  });
 }

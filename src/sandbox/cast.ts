@@ -1,9 +1,8 @@
 /** The cast: five invented merchants, each with two stores, three tills and, in some sites, three terminals. */
 
-import { randomUUID } from 'node:crypto';
 import { type Site, sites } from '../contract/sites.ts';
 import type { Merchant, PointOfSale, Terminal } from './records.ts';
-import { hashOf, type World } from './world.ts';
+import { hashOf, newUuid, type World } from './world.ts';
 
 const TOKEN_STEM = 'APP_USR-4004001-112026-00000000000000000000000000000a01';
 const APPLICATION_ID = '4004001';
@@ -85,7 +84,7 @@ export function newPoint(
   const now_ms = world.clock.now();
   return {
     ...ids,
-    uuid: randomUUID().replaceAll('-', ''),
+    uuid: newUuid(world).replaceAll('-', ''),
     name: ids.external_id ?? `Till ${ids.id}`,
     fixed_amount: true,
     category: null,

@@ -1,6 +1,5 @@
 /** `POST /v1/orders`: the checks, then the order. Source: `docs/field-notes.md` Spec Errors, Orders §1. */
 
-import { randomUUID } from 'node:crypto';
 import { durationMs } from '../contract/duration.ts';
 import { isObject, type Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal, refused } from './answer.ts';
@@ -19,7 +18,7 @@ import {
 import { renderOrder } from './order-view.ts';
 import type { AtTerminal, AtTill, KeyEntry, Merchant, Order, PointOfSale } from './records.ts';
 import { unsupportedSite } from './terminals.ts';
-import { hashOf, type World } from './world.ts';
+import { hashOf, newUuid, type World } from './world.ts';
 
 export const createOrder: Handler = (call) => {
   const { world, merchant } = call;
@@ -203,7 +202,7 @@ function newQrOrder(
     pos_id: pos.id,
     external_pos_id,
     mode,
-    qr_data: mode === 'static' ? undefined : qrData(merchant.site, randomUUID(), total, merchant.nickname),
+    qr_data: mode === 'static' ? undefined : qrData(merchant.site, newUuid(world), total, merchant.nickname),
     items,
     discounts: discounts && { payment_methods: methodDiscounts(discounts, merchant), sent: discounts },
     // The prefix of a withdrawal's id is not published.

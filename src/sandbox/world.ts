@@ -283,3 +283,10 @@ export function createRing<Entry>(capacity: number) {
     },
   };
 }
+
+/** A UUID of version 4, from the world's own randomness: a simulated world repeats itself. */
+export function newUuid(world: World): string {
+  const hex = (digits: number): string =>
+    Array.from({ length: digits }, () => Math.floor(world.random() * 16).toString(16)).join('');
+  return `${hex(8)}-${hex(4)}-4${hex(3)}-${(8 + Math.floor(world.random() * 4)).toString(16)}${hex(3)}-${hex(12)}`;
+}

@@ -1,6 +1,6 @@
 /** Legacy Point: payment intents, devices, refund intents, integrator. Source: `docs/field-notes.md` Point §1. */
 
-import { hash, randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DAY_MS } from '../../contract/duration.ts';
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
@@ -18,7 +18,7 @@ import { bodyObject, type Call, type Handler, idempotencyKey, type Rows } from '
 import { isoDate } from '../dates.ts';
 import type { Payment, PaymentIntent, RefundIntent, Terminal } from '../records.ts';
 import { hasRivalInPdv } from '../terminals.ts';
-import type { World } from '../world.ts';
+import { newUuid, type World } from '../world.ts';
 import { cancelOpen, isFinal, lastStep, queueWork, stateOf } from './lifecycle.ts';
 
 type PointHandler = Handler<'point'>;
@@ -42,7 +42,7 @@ const createIntent: PointHandler = (call) => {
   if (terminal.occupation !== null) throw refusal('queued_intent');
   const intent: PaymentIntent = {
     ...request,
-    id: randomUUID(),
+    id: newUuid(world),
     merchant_id: merchant.user_id,
     device_id: terminal.id,
     history: [{ state: 'OPEN', at_ms: world.clock.now() }],
@@ -329,7 +329,7 @@ const createRefund: PointHandler = (call) => {
   if (terminal.occupation !== null) throw refusal('queued_intent');
   const refund: RefundIntent = {
     ...request,
-    id: randomUUID(),
+    id: newUuid(world),
     merchant_id: merchant.user_id,
     device_id: terminal.id,
     history: [{ state: 'OPEN', at_ms: world.clock.now() }],

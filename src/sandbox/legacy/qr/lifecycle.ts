@@ -1,5 +1,4 @@
 /** States of a legacy QR order: open, paid, expired, canceled. Source: `docs/field-notes.md` QR §1.2, §2, §10. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
 import { PuenteError } from '../../../error.ts';
@@ -9,7 +8,7 @@ import { bodyObject } from '../../call.ts';
 import { leftOf, methodOf, recordPayment, refundPayment } from '../../payments.ts';
 import type { Payment, PointOfSale, QrContent, QrOrder } from '../../records.ts';
 import { announceFeed, type FeedNotice } from '../../webhooks.ts';
-import type { World } from '../../world.ts';
+import { newUuid, type World } from '../../world.ts';
 import type { QrCall, QrHandler } from './fields.ts';
 import { merchantOrderState } from './merchant-orders.ts';
 
@@ -19,7 +18,7 @@ export function openOrder(call: QrCall, content: QrContent, pos: PointOfSale, mo
   if (mode !== 'dynamic') takeAway(call, pos, 'expired');
   const now_ms = world.clock.now();
   const lifetime_ms = content.lifetime_ms ?? world.settings.legacy_qr_expiry_ms;
-  const id = randomUUID();
+  const id = newUuid(world);
   const order: QrOrder = {
     ...content,
     id,
