@@ -38,10 +38,10 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
     : [];
   const layer = withSecretsOfFiles(stack([defaults, ...profile, ...own].map(settleForms)), cwd);
 
-  const parsed = settings.safeParse(nested(layer));
+  const parsed = settings.safeParse(nested(layer, cwd));
   const bad = parsed.error?.issues.map((issue) => sentence(issue.path, layer)) ?? [];
   if (!parsed.success || layer.refusals.length > 0) throw refusal([...layer.refusals, ...bad]);
-  const config = withAbsolutePaths(parsed.data, cwd);
+  const config = parsed.data;
   const contradictory = contradictions(config);
   if (contradictory.length > 0) throw refusal(contradictory);
   const loaded: Config = { ...config, legacy_upstream: config.legacy_upstream ?? config.upstream };
@@ -75,39 +75,20 @@ function show(value: unknown): string {
   return safe.length > LONGEST_SHOWN ? `${safe.slice(0, LONGEST_SHOWN)}…` : safe;
 }
 
-function nested(layer: Layer): unknown {
+/** The values as the schema reads them, with absolute paths. */
+function nested(layer: Layer, cwd: string): unknown {
   const root: Record<string, unknown> = {};
-  for (const { path } of leaves()) {
+  for (const { path, kind } of leaves()) {
     const value = layer.values.get(path.join('.'))?.value;
     let section = root;
     for (const name of path.slice(0, -1)) {
       section[name] ??= {};
       section = section[name] as Record<string, unknown>; // made on the line above, or for an earlier leaf
     }
-    section[path.at(-1) ?? ''] = value;
+    const isPath = factsOf(kind).is_path === true && typeof value === 'string' && value !== '';
+    section[path.at(-1) ?? ''] = isPath ? resolve(cwd, value) : value;
   }
   return root;
-}
-
-function withAbsolutePaths(config: Settings, cwd: string): Settings {
-  const absolute = (file: string | null) => (file === null ? null : resolve(cwd, file));
-  const { certificate_file, key_file } = config.public.tls;
-  return {
-    ...config,
-    data_dir: resolve(cwd, config.data_dir),
-    mappings: { folder: absolute(config.mappings.folder) },
-    backup: { ...config.backup, directory: absolute(config.backup.directory) },
-    secret_key_file: absolute(config.secret_key_file),
-    ops: {
-      ...config.ops,
-      token_file: absolute(config.ops.token_file),
-      tokens_file: absolute(config.ops.tokens_file),
-    },
-    alerts: { ...config.alerts, receivers_file: absolute(config.alerts.receivers_file) },
-    postgres: { ...config.postgres, url_file: absolute(config.postgres.url_file) },
-    webhook: { ...config.webhook, secret_file: absolute(config.webhook.secret_file) },
-    public: { ...config.public, tls: { certificate_file: absolute(certificate_file), key_file: absolute(key_file) } },
-  };
 }
 
 function refusal(sentences: readonly string[]): PuenteError {
@@ -124,15 +105,15 @@ const COMMAND_VARIABLES: readonly string[] = [
 ];
 const PREFIX = 'PUENTE_';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Values by dotted path with their sources, and the sentences about values that can't be read. */
-export interface Layer {
+interface Layer {
   values: Map<string, { value: unknown; source: string }>;
   refusals: string[];
 }
 
-export function stack(layers: readonly Layer[]): Layer {
+function stack(layers: readonly Layer[]): Layer {
   return {
     values: new Map(layers.flatMap((layer) => [...layer.values])),
     refusals: layers.flatMap((layer) => layer.refusals),
@@ -140,7 +121,7 @@ export function stack(layers: readonly Layer[]): Layer {
 }
 
 /** @param source the file's name in sentences. */
-export function readFileLayer(file: string | URL, source: string): Layer {
+function readFileLayer(file: string | URL, source: string): Layer {
   const layer: Layer = { values: new Map(), refusals: [] };
   let text: string;
   try {
@@ -176,7 +157,7 @@ function readYaml(text: string): { content: unknown; faults: string[] } {
 }
 
 /** An empty variable means null. */
-export function readEnvironmentLayer(environment: Environment): Layer {
+function readEnvironmentLayer(environment: Environment): Layer {
   const layer: Layer = { values: new Map(), refusals: [] };
   const byVariable = new Map(leaves().map((leaf) => [variableOf(leaf.path), leaf]));
   for (const [variable, text] of Object.entries(environment)) {
@@ -258,62 +239,49 @@ function codeOf(error: unknown): string {
 
 // Secrets in files: read at startup, and refused when other users of this machine could read them too.
 
-/** Each secret setting and the setting with its file. Entries of `NAMED_SECRETS` have files of their own. */
-const SECRETS: readonly (readonly [secret: string, file: string])[] = [
-  ['secret_key', 'secret_key_file'],
-  ['ops.token', 'ops.token_file'],
-  ['ops.tokens', 'ops.tokens_file'],
-  ['postgres.url', 'postgres.url_file'],
-  ['webhook.secret', 'webhook.secret_file'],
-  ['alerts.receivers', 'alerts.receivers_file'],
-];
-/** Settings of named entries, and what of an entry a `…_file` may hold. */
-const NAMED_SECRETS: readonly (readonly [setting: string, secrets: readonly string[]])[] = [
-  ['ops.tokens', ['token']],
-  ['alerts.receivers', ['url', 'secret']],
-];
-/** Those that a file holds as a section of names. */
-const SECTIONS: readonly string[] = NAMED_SECRETS.map(([setting]) => setting);
 /** Read permission for all users. The owner's group may read: container platforms mount secrets for a group. */
 const READ_BY_OTHERS = 0o004;
 
+/** The secrets that a file may hold, each with the setting of that file. */
+function secretsInFiles(): { name: string; file: string; entry_secrets: readonly string[] | undefined }[] {
+  const all = leaves().map(({ path, kind }) => ({ name: path.join('.'), entry_secrets: factsOf(kind).entry_secrets }));
+  return all
+    .map((one) => ({ ...one, file: `${one.name}_file` }))
+    .filter(({ file }) => all.some(({ name }) => name === file));
+}
+
 /** In one layer, one form of a secret clears the other, so that a later layer wins; both at once are refused. */
-export function settleForms({ values, refusals }: Layer): Layer {
+function settleForms({ values, refusals }: Layer): Layer {
   const settled = new Map(values);
   const found = [...refusals];
-  for (const forms of SECRETS) {
-    const given = forms.filter((name) => (values.get(name)?.value ?? null) !== null);
-    if (given.length > 1) found.push(`${forms.join(' and ')} are both set; keep one of them.`);
-    const [name, file] = forms;
-    const winner = given[0] === undefined ? undefined : values.get(given[0]);
-    const loser = given[0] === name ? file : name;
-    if (winner !== undefined && given.length === 1) settled.set(loser, { value: null, source: winner.source });
+  for (const { name, file } of secretsInFiles()) {
+    const [given, ...more] = [name, file].filter((form) => (values.get(form)?.value ?? null) !== null);
+    if (given === undefined) continue;
+    if (more.length > 0) found.push(`${name} and ${file} are both set; keep one of them.`);
+    else settled.set(given === name ? file : name, { value: null, source: values.get(given)?.source ?? '' });
   }
   return { values: settled, refusals: found };
 }
 
 /** Reads the file of each secret, trimmed; a bad file gets a sentence. @param cwd base of relative paths. */
-export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): Layer {
+function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): Layer {
   const filled = new Map(values);
   const found = [...refusals];
-  for (const [name, file] of SECRETS) {
+  // The schema refuses what is no path and no entry here.
+  for (const { name, file, entry_secrets } of secretsInFiles()) {
     const path = values.get(file)?.value;
-    if (typeof path !== 'string' || path === '') continue; // the schema refuses other values
-    const source = `the file ${resolve(cwd, path)} (${file})`;
-    const text = readSecret(resolve(cwd, path), file, found);
-    filled.set(name, { value: SECTIONS.includes(name) ? sectionOf(text) : text, source });
-  }
-  for (const [setting, secrets] of NAMED_SECRETS) {
-    const named = filled.get(setting);
-    if (named === undefined || !isRecord(named.value)) continue; // the schema refuses other values
-    const entries = Object.entries(named.value).map(([name, entry]) => {
-      const whole = secrets.reduce(
-        (part, secret) => withSecretOf(part, `${setting}.${name}`, secret, cwd, found),
-        entry,
-      );
-      return [name, whole];
-    });
-    filled.set(setting, { ...named, value: Object.fromEntries(entries) });
+    if (typeof path === 'string' && path !== '') {
+      const text = readSecret(resolve(cwd, path), file, found);
+      const value = entry_secrets === undefined ? text : sectionOf(text);
+      filled.set(name, { value, source: `the file ${resolve(cwd, path)} (${file})` });
+    }
+    const named = filled.get(name);
+    if (entry_secrets === undefined || named === undefined || !isRecord(named.value)) continue;
+    const entries = Object.entries(named.value).map(([entry, given]) => [
+      entry,
+      entry_secrets.reduce((part, secret) => withSecretOf(part, `${name}.${entry}`, secret, cwd, found), given),
+    ]);
+    filled.set(name, { ...named, value: Object.fromEntries(entries) });
   }
   return { values: filled, refusals: found };
 }

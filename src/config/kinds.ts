@@ -8,6 +8,10 @@ import { Secret } from '../proxy/vault.ts';
 export interface KindFacts {
   allowed: string;
   secret?: boolean;
+  /** A path; a relative one counts from the directory of the start. */
+  is_path?: boolean;
+  /** Of named entries: what of an entry a `…_file` may hold instead. */
+  entry_secrets?: readonly string[];
 }
 
 /** Node's timers count to 2^31 - 1 ms; this is 23 days. */
@@ -51,7 +55,11 @@ export function line(what: string) {
 }
 
 export function path(what: string) {
-  return z.string().min(1).max(LONGEST_TEXT).meta({ allowed: what });
+  return z
+    .string()
+    .min(1)
+    .max(LONGEST_TEXT)
+    .meta({ allowed: `the path of ${what}`, is_path: true });
 }
 
 /** The base of addresses that Puente calls or publishes: scheme and host, no credentials, query or fragment. */
@@ -117,6 +125,7 @@ export function people(shortest: number) {
     .meta({
       allowed: `names of letters, digits, \`.\`, \`_\` and \`-\` (not ${RESERVED_NAMES.join(' or ')}), at most ${MOST_PEOPLE}, each with a \`role\` (${roles.join(', ')}), a \`token\` of ${shortest} to ${LONGEST_TEXT} characters or a \`token_file\` that holds it, and \`expires_at\` if it ends, such as 2026-12-31T00:00:00Z`,
       secret: true,
+      entry_secrets: ['token'],
     });
 }
 
@@ -143,6 +152,7 @@ export function alertReceivers(shortest: number) {
     .meta({
       allowed: `names of lower-case letters, digits and \`-\`, at most ${MOST_RECEIVERS}, each with a \`url\` or a \`url_file\` that holds it, a \`secret\` of ${shortest} to ${LONGEST_TEXT} characters or a \`secret_file\`, and \`kinds\` (${incidentKinds.join(', ')}; without them the first ${conditionKinds.length})`,
       secret: true,
+      entry_secrets: ['url', 'secret'],
     });
 }
 
@@ -152,9 +162,9 @@ export function orNull<Kind extends z.ZodType>(kind: Kind) {
 }
 
 export function factsOf(kind: z.core.$ZodType): KindFacts {
-  const { allowed, secret } = z.globalRegistry.get(kind) ?? {};
+  const { allowed, ...facts } = z.globalRegistry.get(kind) ?? {};
   if (typeof allowed !== 'string') throw new TypeError('every setting is made of a kind that says what it allows');
-  return secret === true ? { allowed, secret } : { allowed };
+  return { ...facts, allowed };
 }
 
 function isBaseUrl(text: string): boolean {

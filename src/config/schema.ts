@@ -40,15 +40,15 @@ const REPLAY_LIMIT_MS = 20 * 3_600_000;
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
 const host = () => line('an IP address or a host name');
-const secretFile = () => orNull(path('the path of a file'));
-const pemFile = (what: string) => orNull(path(`the path of ${what} in PEM`));
+const secretFile = () => orNull(path('a file'));
+const pemFile = (what: string) => orNull(path(`${what} in PEM`));
 
 export const settings = z.strictObject({
   upstream: z.union([z.literal('sandbox'), baseUrl()]).meta({
     allowed: '`sandbox`, or a base URL such as https://host.example without credentials, query or fragment',
   }),
   legacy_upstream: orNull(baseUrl()),
-  data_dir: path('the path of a directory'),
+  data_dir: path('a directory'),
   secret_key: orNull(secret(SHORTEST_KEY)),
   secret_key_file: secretFile(),
   public: z.strictObject({
@@ -109,7 +109,7 @@ export const settings = z.strictObject({
     canary_salt: line('a text of one line'),
     legacy_hold_ms: milliseconds(1000, 30 * 86_400_000),
   }),
-  mappings: z.strictObject({ folder: orNull(path('the path of a directory')) }),
+  mappings: z.strictObject({ folder: orNull(path('a directory')) }),
   moves: z.strictObject({
     gate: choice(['enforce', 'advise']),
     second_approver: flag(),
@@ -158,7 +158,7 @@ export const settings = z.strictObject({
     statement_timeout_ms: milliseconds(100, 60_000),
   }),
   backup: z.strictObject({
-    directory: orNull(path('the path of a directory')),
+    directory: orNull(path('a directory')),
     every_ms: orNull(milliseconds(1000)),
     keep: wholeNumber(1, 10_000, 'backups'),
   }),
