@@ -463,8 +463,10 @@ describe('what an order says of refunds', () => {
 });
 
 /** By a clock that was always right. */
-const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null) =>
-  recogniseBy(earlier, asked, settled_id, 60_000, (one) => asked.created_at - one.created_at);
+const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, arrived_at = asked.created_at) => {
+  const call = { arrived_at, join_window_ms: 60_000 };
+  return recogniseBy(earlier, asked, settled_id, call, (one) => asked.created_at - one.created_at);
+};
 
 describe('a refund is recognised', () => {
   const kind = (earlier: Partial<Refund>[], asked: Partial<Refund> = {}, settled: string | null = null) =>
@@ -527,6 +529,17 @@ describe('a refund is recognised', () => {
     expect(kind([{ ...unheard, heard_at: 2 }]).kind).toBe('new');
     expect(kind([{ ...unheard, client_key: 'k' }]).kind).toBe('new');
     expect(kind([unheard], { client_key: 'k' }).kind).toBe('new');
+  });
+
+  it('whatever was heard of it while the call waited for its turn', () => {
+    const asked = refundOf({ id: 'new', created_at: 9_000 });
+    const kindOf = (change: Partial<Refund>, arrived_at: number): string =>
+      recognise([refundOf({ id: 'e0', state: 'DONE', ...change })], asked, null, arrived_at).kind;
+    expect(kindOf({ told_at: 4_000, heard_at: 5_000 }, 3_000), 'its till could not know').toBe('same');
+    expect(kindOf({ told_at: null, heard_at: 5_000 }, 5_000)).toBe('same');
+    expect(kindOf({ told_at: 4_000, heard_at: 5_000 }, 5_001)).toBe('new');
+    expect(kindOf({ told_at: 4_000, heard_at: 9_000 }, 3_000)).toBe('same');
+    expect(kindOf({ told_at: 4_000, heard_at: 9_001 }, 3_000), 'by a clock that was set back since').toBe('new');
   });
 
   it('as in the way of one that is open', () => {

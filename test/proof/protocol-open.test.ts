@@ -9,7 +9,7 @@ import { getIntent } from '../../src/proxy/point/read.ts';
 import { createDynamicCode } from '../../src/proxy/qr/create.ts';
 import type { Merchant, Stage } from '../../src/proxy/routing/merchant.ts';
 import { noteOwnDoubt, openSale } from '../../src/proxy/sales/create.ts';
-import type { Link, LinkChange } from '../../src/proxy/sales/link.ts';
+import { type Link, type LinkChange, requestOf } from '../../src/proxy/sales/link.ts';
 import { derivedReference, type Sale } from '../../src/proxy/sales/new-link.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../src/proxy/vault.ts';
@@ -414,6 +414,55 @@ describe('a terminal that has something', () => {
     stand.now += 1;
     stand.answers = [creates({}, 2)];
     expect(await open(keyed)).not.toMatchObject({ body: { id: link?.legacy_id } });
+  });
+
+  describe('that was first answered while this create waited', () => {
+    const arrivedAt = (started_tick_ms: number, change: Partial<LegacyCall> = {}): Promise<LegacyAnswer> =>
+      stand.within({ ...newDraft(), started_tick_ms }, () => open(change));
+    const SINCE = Number.POSITIVE_INFINITY;
+
+    it('is repeated by it, whatever was heard since: its till sent it before', async () => {
+      for (const heard_by of ['notice', 'till'] as const) {
+        await stand.reset();
+        const link = await live({ ...over, heard_by });
+        expect(await arrivedAt(0), heard_by).toMatchObject({ body: { id: link.legacy_id } });
+        expect(await arrivedAt(0, { headers: { 'x-idempotency-key': 'k' } })).toMatchObject({
+          body: { id: link.legacy_id },
+        });
+        expect(names()).toEqual([]);
+        stand.answers = [creates({}, 2)];
+        expect(await arrivedAt(SINCE), heard_by).not.toMatchObject({ body: { id: link.legacy_id } });
+      }
+    });
+
+    it('is not, when it was canceled at the wish of the till', async () => {
+      const link = await live({ ...over, cancel: 'acknowledged', order: orderOf({ status: 'canceled' }) as Order });
+      stand.answers = [creates({}, 2)];
+      expect(await arrivedAt(0)).not.toMatchObject({ body: { id: link.legacy_id } });
+    });
+
+    it('counts from the answer that arrived', async () => {
+      stand.answers = [creates()];
+      const lost = await open();
+      if (lost.kind !== 'answer') throw new Error('it was proxied');
+      const [link] = await links();
+      const answeredAt = () => stand.ports.memory.sales.answered.get(requestOf(link as Link))?.at_ms; // it was just opened
+      expect(answeredAt()).toBeGreaterThan(0);
+      await lost.over?.(false);
+      expect(answeredAt(), 'nobody was told').toBeUndefined();
+      expect(await arrivedAt(SINCE)).toMatchObject({ status: 201 });
+      expect(answeredAt()).toBeGreaterThan(0);
+      await stand.store.links.saveLink(await stand.stored(link as Link), { ...over, heard_by: 'notice' });
+      expect(await arrivedAt(0)).toMatchObject({ body: { id: link?.legacy_id } });
+      expect(await links()).toHaveLength(1);
+    });
+
+    it('does not stand in the way when it was erased', async () => {
+      const link = await live({ ...over, heard_by: 'notice' });
+      stand.ports.memory.sales.answered.set(requestOf(link), { legacy_id: 'erased', at_ms: 1 });
+      stand.answers = [creates({}, 2)];
+      expect(await arrivedAt(0)).not.toMatchObject({ body: { id: link.legacy_id } });
+    });
   });
 
   it('a read of a sale whose till was answered an error is somebody else’s: its till does not know the id', async () => {

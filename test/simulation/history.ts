@@ -98,6 +98,8 @@ export interface Delivery {
   subject: string;
   state: string | null;
   status: number | null;
+  /** The answer did not reach the product, which therefore can't know of it. */
+  is_lost: boolean;
 }
 
 export interface Order {

@@ -46,7 +46,13 @@ export function createReceivers(clock: SimulatedClock, heard: (delivery: Deliver
       if (mood === 'refuses') return tell(way_ms, failed('The connection was refused.'));
       clock.after(way_ms, () => {
         const status = STATUS[mood];
-        const delivery = { at: clock.now(), url: request.url, status, ...readNotice(request) };
+        const delivery = {
+          at: clock.now(),
+          url: request.url,
+          status,
+          is_lost: mood === 'answer lost',
+          ...readNotice(request),
+        };
         receivers.log.push(delivery);
         heard(delivery);
         if (mood === 'hangs') return tell(PATIENCE_MS, failed('The receiver did not answer.'));

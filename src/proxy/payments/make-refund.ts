@@ -64,7 +64,6 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   if (deadline - ports.clock.now() < SHORTEST_REFUND_MS) return refusedAs(call, 'unavailable');
   const { order_id } = named;
-  const { join_window_ms } = ports.settings.create;
   if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
   const { exponent } = ports.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
@@ -74,10 +73,11 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
+  const terms = { arrived_at: call.received_at, join_window_ms: ports.settings.create.join_window_ms };
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
   const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
-    seen.recognised = recognise(earlier, requested, settled?.id ?? null, join_window_ms, (one) => ageOf(ports, one));
+    seen.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
     needRoom(ports);
     return 'open';

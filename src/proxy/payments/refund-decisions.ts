@@ -32,13 +32,14 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * not answered, or so recently that the answer may have been lost.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found during this call, and was never answered.
- * @param join_window_ms how long an answered refund may be repeated without a key.
+ * @param call its arrival, epoch ms: what was heard of a refund while the call waited does not count, because its till
+ *   sent it before. `join_window_ms`: how long an answered refund may be repeated without a key.
  */
 export function recognise(
   earlier: readonly Refund[],
   requested: Refund,
   settled_id: string | null,
-  join_window_ms: number,
+  call: { arrived_at: number; join_window_ms: number },
   ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
@@ -47,11 +48,12 @@ export function recognise(
     const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
-  const isUntold = (one: Refund): boolean =>
-    one.told_at === null && one.heard_at === null && ageOf(one) < UNTOLD_FOR_MS;
+  const isHeard = ({ heard_at }: Refund): boolean =>
+    heard_at !== null && (heard_at < call.arrived_at || heard_at > requested.created_at); // later: a clock was set back
+  const isUntold = (one: Refund): boolean => one.told_at === null && !isHeard(one) && ageOf(one) < UNTOLD_FOR_MS;
   const isUnheard = (one: Refund): boolean => {
-    if (one.told_at === null || one.heard_at !== null || one.client_key !== null) return false;
-    return ageOf(one) - (one.told_at - one.created_at) < join_window_ms;
+    if (one.told_at === null || isHeard(one) || one.client_key !== null) return false;
+    return ageOf(one) - (one.told_at - one.created_at) < call.join_window_ms;
   };
   const isAlike = (one: Refund): boolean => one.fingerprint === fingerprint;
   const untold =

@@ -11,7 +11,7 @@ import type { Sent } from '../process-memory.ts';
 import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Met } from '../store.ts';
-import { type Link, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
+import { type Link, requestOf, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
@@ -153,6 +153,11 @@ export async function openRow(
 ): Promise<Row> {
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
+  const meanwhile = await answeredMeanwhile(ports, link);
+  // Its till sent this create before any answer: what was heard of the sale since then does not count.
+  const unheard = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, heard_by: null };
+  if (meanwhile !== null && retriedSale({ holder: null, unheard }, link, windows) !== null)
+    return { opening: { kind: 'join', link: meanwhile }, link: meanwhile, elsewhere: null };
   const row = await ports.store.links.openLink(
     link,
     (found) => {
@@ -172,6 +177,13 @@ export async function openRow(
   if (row.opening.kind === 'open') memory.sales.opened.set(link.legacy_id, tickOf(clock));
   if (row.opening.kind === 'unwanted' && row.opening.why === 'no_room') throw noRoom(ports);
   return row;
+}
+
+/** The equal sale that was first answered 2xx after this create arrived, while it waited for its turn or its merchant. */
+async function answeredMeanwhile({ memory, store, exchange }: Ports, link: Link): Promise<Link | null> {
+  const answered = memory.sales.answered.get(requestOf(link));
+  if (answered === undefined || exchange === null || answered.at_ms < exchange.started_tick_ms) return null;
+  return await store.links.link(answered.legacy_id);
 }
 
 /** Ages by the wall or the monotonic clock, whichever is smaller: a clock set forward makes no retry a new sale (`test/faults/README.md` F47). */
@@ -279,7 +291,9 @@ export async function answerOf(
 /** An answer that did not leave whole acknowledges nothing (`docs/protocol.md` §3.3, step 5). */
 function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
-    if (!whole) await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
+    if (whole) return;
+    ports.memory.sales.answered.delete(requestOf(link));
+    await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
   };
   return { ...answer, over };
 }

@@ -5,7 +5,7 @@ import type { Flight, Sent } from '../process-memory.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { errorCode, routeOf, saysNotYet, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { type Link, type LinkChange, wasCanceledByUs } from './link.ts';
+import { type Link, type LinkChange, requestOf, wasCanceledByUs } from './link.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import {
   applyOrder,
@@ -154,6 +154,7 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
     return await settleDoubt(ports, saved, answeredWithError(saved, attempts, plan), false);
   }
   ports.memory.sales.unsettled.delete(link.legacy_id);
+  if (plan.for_client !== false && link.acknowledged_at === null) noteAnswered(ports, saved);
   ports.memory.failpoint('create.settled');
   return { kind: 'created', link: saved };
 }
@@ -162,7 +163,13 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
 async function acknowledge(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
   const saved = await changeLink(ports, link, (current) => ({ change: acknowledgement(ports, current) }));
+  noteAnswered(ports, saved);
   return { kind: 'created', link: saved };
+}
+
+/** For creates that were sent before this answer and wait (`answeredMeanwhile` in `create.ts`). */
+function noteAnswered({ memory }: Ports, link: Link): void {
+  memory.sales.answered.set(requestOf(link), { legacy_id: link.legacy_id, at_ms: performance.now() });
 }
 
 /** Committed before each 2xx; `acknowledged_at` is the time of the first. */

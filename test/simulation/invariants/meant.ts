@@ -151,8 +151,12 @@ function wasTaken(
   const isWritten = (at: number): boolean =>
     at > since && at + RECORDED_MS < before && !starts.some((start) => start >= at && start <= before);
   const told = deliveries.some(
-    ({ at, status, subject, topic }) =>
-      status === 200 && (topic === 'point' || topic === 'payment') && isAbout(subject, link) && isWritten(at),
+    ({ at, status, is_lost, subject, topic }) =>
+      status === 200 &&
+      !is_lost &&
+      (topic === 'point' || topic === 'payment') &&
+      isAbout(subject, link) &&
+      isWritten(at),
   );
   const read = calls.some(
     ({ from, status, state, merchant_order_id }) =>
