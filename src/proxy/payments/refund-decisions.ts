@@ -49,7 +49,7 @@ export function recognise(
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
   const isHeard = ({ heard_at }: Refund): boolean =>
-    heard_at !== null && (heard_at < call.arrived_at || heard_at > requested.created_at); // later: a clock was set back
+    heard_at !== null && (heard_at <= call.arrived_at || heard_at > requested.created_at); // later: a clock was set back
   const isUntold = (one: Refund): boolean => one.told_at === null && !isHeard(one) && ageOf(one) < UNTOLD_FOR_MS;
   const isUnheard = (one: Refund): boolean => {
     if (one.told_at === null || isHeard(one) || one.client_key !== null) return false;
