@@ -622,6 +622,22 @@ describe('a look', () => {
     expect((await look(link)).settled).toBeNull();
   });
 
+  it('finds it although another one has failed meanwhile, and never takes one that failed for it (LIM-42)', async () => {
+    const link = await paid();
+    const other = ['R1', '5.00', 'processing'] as [string, string, string];
+    stand.answers = [seen(other), makes('R0', '2.00'), seen(other, ['R0', '2.00'])];
+    await refund(link, 200);
+    stand.answers = [seen(other, ['R0', '2.00']), BROKEN, BROKEN];
+    expect(await refund(await stand.stored(link), 500)).toEqual(answerOf('outcome_unknown'));
+    const failed = ['R1', '5.00', 'failed'] as [string, string, string];
+    stand.answers = [seen(failed, ['R0', '2.00'])];
+    expect((await look(link)).settled).toBeNull();
+    stand.answers = [seen(failed, ['R0', '2.00'], ['R2', '5.00', 'failed'])];
+    expect((await look(link)).settled).toBeNull();
+    stand.answers = [seen(['R2', '5.00'], failed, ['R0', '2.00'])];
+    expect((await look(link)).settled).toMatchObject({ state: 'DONE', upstream_id: 'R2', refunded_minor: 500 });
+  });
+
   it('gives up what its order never showed while it could be repeated', async () => {
     const link = await paid();
     const row = await doubt(link, 500);
@@ -693,7 +709,7 @@ describe('the reads that follow a refund', () => {
     ];
     expect(await refund(link, null)).toMatchObject({
       kind: 'made',
-      refund: { upstream_id: 'R2', refunded_before_minor: 0 },
+      refund: { upstream_id: 'R2' },
     });
     expect(posts()).toHaveLength(2);
   });

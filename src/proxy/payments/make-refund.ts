@@ -203,7 +203,7 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: 
     client_key: client_key === undefined ? null : ports.vault.keyed('client-key', client_key),
     fingerprint: createHash('sha256').update(`refund ${payment_id} ${requested_minor}`).digest('base64url'),
     amount_minor: requested_minor === null || isEverything(requested_minor, sums) ? null : requested_minor,
-    refunded_before_minor: sums.refunded_minor,
+    refunded_before_minor: sums.ever_refunded_minor,
     idempotency_key: ports.memory.ids.idempotencyKey(),
     state: 'SENDING',
     upstream_id: null,

@@ -7,7 +7,7 @@ import type { Refund, RefundChange } from '../records/refunds.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
-import { nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
+import { hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
@@ -131,7 +131,10 @@ function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRe
 }
 
 /** Orders refund all that is left only as a whole. After a discount the till's amount is more than was paid. */
-export function isEverything(asked_minor: number, { paid_minor, refunded_minor, sale_minor }: Sums): boolean {
+export function isEverything(
+  asked_minor: number,
+  { paid_minor, refunded_minor, sale_minor }: Omit<Sums, 'ever_refunded_minor'>,
+): boolean {
   const discounted = paid_minor < sale_minor;
   return asked_minor === paid_minor - refunded_minor || (discounted && asked_minor === sale_minor - refunded_minor);
 }
@@ -147,14 +150,16 @@ export function findRefund(
   // A lagging read may have missed them when this refund was requested; they were made before it.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
-  const risen_minor = sumsOf(order, 0, exponent).refunded_minor - before_minor;
+  const risen_minor = sumsOf(order, 0, exponent).ever_refunded_minor - before_minor;
   if (risen_minor <= 0) return null;
   const { amount_minor } = refund;
   if (amount_minor === null && order.status !== 'refunded') return null;
   if (amount_minor !== null && risen_minor < amount_minor) return null;
   const free = nodesOf(order).filter((node) => !isClaimed(node));
-  const node = free.findLast((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
+  const equal = free.filter((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
+  const node = equal.findLast((one) => !hasFailed(one));
   if (node !== undefined) return factsOf(node, exponent);
+  if (equal.length > 0) return null;
   // A sum that rose by another amount belongs to another refund.
   if (amount_minor !== null && risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
@@ -274,13 +279,13 @@ interface Unfinished {
 
 /** Refunds without an outcome; made ones that the order doesn't show yet; and shown ones that are still `processing`. */
 async function unfinishedRefunds(ports: Ports, link: Link, exponent: number): Promise<Unfinished[]> {
-  const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
+  const { ever_refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
   const nodes = nodesOf(link.order);
   const unfinished: Unfinished[] = [];
   for (const refund of await ports.store.refunds.refunds(link.legacy_id)) {
     if (refund.state !== 'DONE' && !isOpen(refund)) continue;
     const node = nodes.find(({ id }) => id !== undefined && id === refund.upstream_id);
-    const isRisen = refunded_minor >= refund.refunded_before_minor + (refund.refunded_minor ?? 0);
+    const isRisen = ever_refunded_minor >= refund.refunded_before_minor + (refund.refunded_minor ?? 0);
     const isShown = !isOpen(refund) && (node !== undefined || isRisen);
     if (!isShown || node?.status === 'processing') unfinished.push({ refund, isShown });
   }

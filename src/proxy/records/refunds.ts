@@ -22,7 +22,7 @@ export interface Refund {
   fingerprint: string;
   /** The amount to send, minor units; null: all that is left, also where the till named exactly that. */
   amount_minor: number | null;
-  /** The order's refunded sum at the request, minor units; decides an unknown outcome. */
+  /** The order's refunds at the request, failed ones too, minor units; decides an unknown outcome. */
   refunded_before_minor: number;
   idempotency_key: string;
   state: RefundState;

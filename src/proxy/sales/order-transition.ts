@@ -264,6 +264,8 @@ export interface Sums {
   /** What the buyer paid, tip and discount included. */
   paid_minor: number;
   refunded_minor: number;
+  /** With refunds that failed: never falls, so that a rise shows a refund. */
+  ever_refunded_minor: number;
   sale_minor: number;
 }
 
@@ -272,18 +274,25 @@ export function sumsOf(order: Order | null, sale_minor: number, exponent: number
   const payment = order?.transactions?.payments?.[0];
   const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
   const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
-  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, sumOf(own, exponent));
+  // A refund that failed has given its money back to the seller.
+  const failed_minor = sumOf(own.filter(hasFailed), exponent);
+  const given_minor = sumOf(own, exponent) - failed_minor;
+  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, given_minor);
   return {
     paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
     refunded_minor,
+    ever_refunded_minor: refunded_minor + failed_minor,
     sale_minor: amount_minor,
   };
 }
 
-/** Minor units; a refund that failed has given its money back to the seller. */
+export function hasFailed({ status }: RefundNode): boolean {
+  return status === 'failed';
+}
+
+/** Minor units. */
 export function sumOf(nodes: readonly RefundNode[], exponent: number): number {
-  const given = nodes.filter(({ status }) => status !== 'failed');
-  return given.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
+  return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
 }
 
 /** Approved payments of the order, refunded ones too; null where it lists none and may be all cash (QR). */
