@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import type { Said } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
+import { maskWritten } from '../proxy/evidence/redact-text.ts';
 import type { ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
 import type { ExchangeStore } from './ports.ts';
 
@@ -35,7 +36,7 @@ export function listLimit(usual: number, most: number, code = 'input.limit') {
   return z.coerce.number({ error: wrong }).int(wrong).min(1, wrong).max(most, wrong).default(usual);
 }
 
-/** Every change has one. */
+/** Every change has one. It stays in the audit chain: a secret in it is masked, because no rollback is refused for its words. */
 export const no_reason = say('input.reason', {});
 const NO_REASON = encoded(no_reason);
 export const reason = z
@@ -43,6 +44,7 @@ export const reason = z
   .trim()
   .min(3, NO_REASON)
   .max(500, NO_REASON)
+  .transform(maskWritten)
   .describe('why, for the audit trail');
 
 export const reasonAlone = z.strictObject({ reason });

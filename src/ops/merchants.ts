@@ -5,7 +5,7 @@ import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import { folded } from '../mapping/near.ts';
-import { shownUrl } from '../proxy/evidence/redact-text.ts';
+import { maskWritten, shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {
   dialects,
@@ -47,13 +47,23 @@ function secretText(shortest: number, longest: number) {
     .transform((text) => new Secret(text));
 }
 
+/** Names, tags and links are shown everywhere, and sent to tills. */
+export const SHOWS_SECRET = encoded(say('input.shows_secret', {}));
+export function isBare(text: string | null): boolean {
+  return text === null || maskWritten(text) === text;
+}
+
 /** The body of `PUT /api/merchants/:id`: only the named fields change; `null` restores the default. */
 export const merchantChange = z.strictObject({
   reason,
   revision,
   new: is_new,
-  name: merchantSettings.shape.name.unwrap().optional().describe('what people call it'),
-  tags: merchantSettings.shape.tags.unwrap().optional().describe('words to select it by; replaces the list'),
+  name: merchantSettings.shape.name.unwrap().refine(isBare, SHOWS_SECRET).optional().describe('what people call it'),
+  tags: merchantSettings.shape.tags
+    .unwrap()
+    .refine((tags) => tags?.every(isBare) ?? true, SHOWS_SECRET)
+    .optional()
+    .describe('words to select it by; replaces the list'),
   /** Kept sealed. */
   notice_url: secretText(0, 2048).nullable().optional().describe('where its notices go; shown without path and query'),
   dialect: z.enum(dialects).nullable().optional().describe('form of its Point notices'),
@@ -75,6 +85,7 @@ export const merchantChange = z.strictObject({
   deprecation: merchantSettings.shape.deprecation
     .unwrap()
     .refine(endsAfterItStarts, encoded(say('input.sunset', {})))
+    .refine((dates) => isBare(dates?.link ?? null), SHOWS_SECRET)
     .optional(),
   /** Signs its `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
   notice_secret: secretText(8, 512).nullable().optional(),

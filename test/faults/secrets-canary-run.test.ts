@@ -94,8 +94,12 @@ beforeAll(async () => {
   }
   await token(tokenOf(MEXICO));
   const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-  const body = { stage: 'orders', reason: 'agreed with the shop', revision, new: true };
+  const reason = `agreed with the shop, card ${CARD}, token ${CANARIES['a token that is refused']}`;
+  const body = { stage: 'orders', reason, revision, new: true };
   expect((await shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
+  const alert = { alert: `${GROUPED} ${CANARIES['a configured credential']}`, merchants: [MEXICO] };
+  const rolled = await shop.ops('/api/rollback-by-alert', { method: 'POST', body: alert });
+  expect(rolled.body).toMatchObject({ rolled_back: [MEXICO] });
   for (const merchant of [ARGENTINA, BRAZIL]) {
     await sellAtTerminals(merchant);
     await sellByCodes(merchant);

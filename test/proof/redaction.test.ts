@@ -12,7 +12,7 @@ import {
   redactName,
   redactValue,
 } from '../../src/proxy/evidence/redact.ts';
-import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
+import { hiddenIn, MASK, maskCards, maskText, maskWritten, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
 import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import { createCover, noCover, Secret } from '../../src/proxy/vault.ts';
@@ -165,6 +165,20 @@ describe('a text shows a secret', () => {
     ['mesa 4', false],
   ])('%s: %s', (text, expected) => {
     expect(showsSecret(text)).toBe(expected);
+  });
+});
+
+describe("a person's sentence", () => {
+  it.each([
+    [`for ${TOKEN}, see https://tickets.example/INC-12?a=1`, `for ${MASK}, see https://tickets.example/INC-12?a=1`],
+    [`the card ${CARD}`, 'the card 450995XXXXXX3704'],
+    ['password: hunter2', `password: ${MASK}`],
+    ['the token: expired, signature=wrong', 'the token: expired, signature=wrong'],
+    ['at https://ana:pa55@shop.example/', `at https://${MASK}@shop.example/`],
+    ['write to ana@shop.example', 'write to ana@shop.example'],
+  ])('%s', (text, expected) => {
+    expect(maskWritten(text)).toBe(expected);
+    expect(maskWritten(expected)).toBe(expected);
   });
 });
 

@@ -1,5 +1,6 @@
 /** `puente restore` puts a backup back for a stopped Puente; `puente migrate-store` copies the file to PostgreSQL. */
 import { type Command, Option } from 'commander';
+import { maskWritten } from '../../proxy/evidence/redact-text.ts';
 import { withManual } from './help.ts';
 import { type Columns, print, startProgress, table } from './output.ts';
 
@@ -38,7 +39,7 @@ export function addRestoreCommand(program: Command, restore: Restore): void {
     .option('--json', 'print JSON')
     .action(async (file: string, options: { into: string; replace?: boolean; reason: string; json?: boolean }) => {
       const { into, replace = false, reason } = options;
-      const outcome = await restore({ file, into, replace, reason, now: Date.now() });
+      const outcome = await restore({ file, into, replace, reason: maskWritten(reason), now: Date.now() });
       print(options, outcome, restoredText(outcome));
     });
   withManual(command, {

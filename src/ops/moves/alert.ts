@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
+import { maskWritten } from '../../proxy/evidence/redact-text.ts';
 import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
@@ -179,7 +180,7 @@ async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[],
   const before = await ports.store.audit.auditsOf({ subject: id, action: 'rollback' }, MOVES_READ);
   const done = new Set(before.flatMap(({ detail }) => (Array.isArray(detail.alerts) ? detail.alerts : [])));
   if (causes.every(({ key }) => key !== null && done.has(key))) return false;
-  const alert = [...new Set(causes.map(({ name }) => name.slice(0, 200)))].join(', ');
+  const alert = [...new Set(causes.map(({ name }) => maskWritten(name).slice(0, 200)))].join(', ');
   const alerts = causes.flatMap(({ key }) => key ?? []);
   const reason = encoded(say('move.alert', { alert: alert.slice(0, 400) }));
   await rollBack(ports, id, { reason, new: false }, person, { alert, alerts });

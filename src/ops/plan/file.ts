@@ -18,7 +18,7 @@ import { nearTo } from '../../mapping/near.ts';
 import { merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { fieldsAt, issueSaid } from '../api/route.ts';
 import { instant, merchantId } from '../fields.ts';
-import { endsAfterItStarts, merchantChange } from '../merchants.ts';
+import { endsAfterItStarts, isBare, merchantChange, SHOWS_SECRET } from '../merchants.ts';
 import { FOLLOW, moveTarget } from '../moves/target.ts';
 import { REFERENCE } from './reference.ts';
 
@@ -57,6 +57,7 @@ const entry = z.strictObject({
     .extend({ deprecated_at: date, sunset_at: date })
     .nullable()
     .refine(endsAfterItStarts, encoded(say('input.sunset', {})))
+    .refine((one) => isBare(one?.link ?? null), SHOWS_SECRET)
     .optional(),
   notice_secret: secret,
   credential: secret,

@@ -19,6 +19,16 @@ export function showsSecret(text: string): boolean {
   return /eyj/i.test(text) && text.search(SIGNED_TOKEN) !== -1;
 }
 
+/** Masks what a person's sentence must not store: tokens, cards, passwords. Links, and words such as "token: expired", stay. */
+export function maskWritten(text: string): string {
+  return maskCards(text, false)
+    .replaceAll(TOKENS, MASK)
+    .replaceAll(NAMED_SECRET, (all, name: string, sign: string) =>
+      /\d/.test(all.slice(name.length + sign.length)) ? `${name}${sign}${MASK}` : all,
+    )
+    .replaceAll(USER_INFO, `//${MASK}@`);
+}
+
 /** Keeps the first six and the last four digits of a card, and the length. */
 export function maskCards(text: string, isId: boolean): string {
   return text.replaceAll(DIGITS, (run) => maskRun(run, isId));
@@ -72,6 +82,8 @@ const SIGNED_TOKEN = /(?<![\w-])(?=[\w-]+\.[\w-]{4,}\.)(?=[\w-]*eyJ[\w-]{8})[\w-
 const TOKENS = new RegExp(`${SIGNED_TOKEN.source}|${SPELLED_TOKENS.source}`, 'gi');
 const NAMED_SECRET =
   /(secret|token|passw(?:or)?d|senha|authorization|signature|api_?key|cvv|pwd)(["']?\s{0,3}[=:]\s{0,3}["']?)(?!\[masked\])[^\s"'&,;}]{3,}/gi;
+/** User and password of a URL. */
+const USER_INFO = /\/\/[^\s/@]{1,400}@/g;
 const EMAIL = /[^\s@"'<>()[\]{}:;,=&?]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5}/gi;
 /** CPF, CNPJ, CUIT and RUT with their usual punctuation. */
 const DOCUMENT =

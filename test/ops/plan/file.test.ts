@@ -103,6 +103,13 @@ describe('what is wrong is said with its place and what would fit', () => {
       shop('deprecation:\n  deprecated_at: 2026-06-30T00:00:00Z\n  sunset_at: 2026-01-01T00:00:00Z'),
       ['shops.yaml:4:7:', 'RFC 9745'],
     ],
+    ['a card as a name', shop('name: 4509 9535 6623 3704'), ['shops.yaml:3:11:', 'it shows a password']],
+    ['a token as a tag', shop('tags: [APP_USR-4004001-112026]'), ['shops.yaml:3:11:', 'it shows a password']],
+    [
+      'a link with a password',
+      shop('deprecation: {link: "https://ana:pa55@shop.example/"}'),
+      ['shops.yaml:3:18:', 'it shows a password'],
+    ],
     ['an empty file', '', ['shops.yaml:1:1: ']],
     ['no merchants', 'merchants: []', ['shops.yaml:1:12: ']],
   ])('%s', (_what, text, sentences) => {
