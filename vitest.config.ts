@@ -38,11 +38,11 @@ const proof = [
   'test/ops/console/{board,charts,explain,languages,many,merchant,money,operations,ramps}.test.ts',
   'test/ops/report/{languages,print}.test.ts',
   'test/ops/capture/access-log.test.ts',
-  'test/ops/cli/{completion,init,init-postgres}.test.ts',
+  'test/ops/cli/completion.test.ts',
   'test/sandbox/fidelity.test.ts',
   'test/deploy/{balancer,tls}.test.ts',
   'test/scripts/pack.test.ts',
-  'test/{app/welcome,compiled}.test.ts',
+  'test/{app/{init,init-postgres,welcome},compiled}.test.ts',
 ];
 
 // Compiled once for all processes and threads of a run, as in production (`npm start`): most of what a start costs.

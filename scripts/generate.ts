@@ -41,19 +41,8 @@ for (const { file, render } of pages) {
 }
 
 async function describedProgram(): Promise<Command> {
-  const { puenteProgram } = await import('../src/ops/cli/program.ts');
-  const elsewhere = () => Promise.reject(new Error('only the process does this'));
-  return puenteProgram({
-    version: '',
-    serve: elsewhere,
-    sandbox: elsewhere,
-    restore: elsewhere,
-    migrateStore: elsewhere,
-    loadInstaller: elsewhere,
-    examineOffline: elsewhere,
-    checkFidelity: elsewhere,
-    folderInSettings: async () => null,
-  });
+  const { programHere } = await import('../test/program.ts');
+  return programHere();
 }
 
 function written(file: string): string | null {

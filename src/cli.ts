@@ -6,6 +6,11 @@ import { exitCodes, plain } from './ops/cli/output.ts';
 import { puenteProgram } from './ops/cli/program.ts';
 import { version } from './version.ts';
 
+/** The options of `init` are settings. To load their definitions takes as long as a short command does, and few show them. */
+const { fillInit } = process.argv.some((word) => word === 'init' || word === 'completion')
+  ? await import('./app/init.ts')
+  : { fillInit: () => undefined };
+
 const program = puenteProgram({
   version,
   serve: async ({ notify }) => {
@@ -24,10 +29,7 @@ const program = puenteProgram({
     const { migrateStore } = await import('./app/open-store.ts');
     return migrateStore(process.env, process.cwd(), order);
   },
-  loadInstaller: async () => {
-    const { installer } = await import('./app/init.ts');
-    return installer;
-  },
+  fillInit,
   examineOffline: async () => {
     const { examineOffline } = await import('./app/installation.ts');
     return examineOffline(process.env, process.cwd());

@@ -68,3 +68,14 @@ export interface Sentence {
   /** Null for a text without a code: a person's own words, or those of a table. */
   said: Said | null;
 }
+
+/** The message of the PuenteError that this throws; null when it throws nothing. Other errors pass. */
+export function complaintOf(attempt: () => unknown): string | null {
+  try {
+    attempt();
+    return null;
+  } catch (error) {
+    if (error instanceof PuenteError) return error.message;
+    throw error;
+  }
+}

@@ -1,5 +1,6 @@
 /** The command line in this process; parts that start servers or touch a store are refused. */
 import type { Command } from 'commander';
+import { fillInit } from '../src/app/init.ts';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 
 const elsewhere = (): Promise<never> => Promise.reject(new Error('only the process does this'));
@@ -11,7 +12,7 @@ export function programHere(): Command {
     sandbox: elsewhere,
     restore: elsewhere,
     migrateStore: elsewhere,
-    loadInstaller: async () => (await import('../src/app/init.ts')).installer,
+    fillInit,
     examineOffline: elsewhere,
     checkFidelity: elsewhere,
     folderInSettings: async () => null,

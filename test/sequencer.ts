@@ -19,7 +19,7 @@ const LONG = [
   'store/postgres/contract.test.ts',
   'exchanges/exchanges.test.ts',
   'journeys/qr-limitations.test.ts',
-  'ops/cli/init.test.ts',
+  'app/init.test.ts',
   'crash/syscalls.test.ts',
   'crash/qr-crash.test.ts',
   'crash/database.test.ts',

@@ -5,31 +5,48 @@ import { once } from 'node:events';
 import { constants, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
-import { PuenteError } from '../error.ts';
-import type { ServiceUser, Trial } from '../ops/cli/init-questions.ts';
+import { settingOf } from '../config/describe.ts';
+import { complaintOf } from '../error.ts';
+import type { Role } from '../ops/api/person.ts';
 import { checkUrl } from '../proxy/notices/guard.ts';
 import { faultOfDirectory } from '../store/directory.ts';
+import { readTls } from './public.ts';
 
 /** How long a database server may take; a wrong address is often one that never answers. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The defaults of `config/default.yaml` for settings that are compared here. */
-const USUAL: Readonly<Record<string, string>> = {
-  'public.host': '127.0.0.1',
-  'public.port': '8080',
-  'ops.host': '127.0.0.1',
-  'ops.port': '8081',
-  'health.host': '127.0.0.1',
-};
-const DOORS = ['public', 'ops', 'health'] as const;
+/** What `puente init` writes. Every text has been checked. */
+export interface InitOrder {
+  /** Folder of the configuration, the secrets and, without `data_dir`, the database. */
+  into: string;
+  /** Overwrites existing files, whose Puente may hold its ports. */
+  force: boolean;
+  /** By name of the setting, such as `public.port`. */
+  settings: Record<string, string>;
+  /** By name of the setting, to be written into files. */
+  secrets: Record<string, string>;
+  /** Empty: one token for a single owner. */
+  people: { name: string; role: Role }[];
+  /** The system user that runs Puente; null: the one that runs `puente init`. */
+  user: string | null;
+  /** The configuration is for another machine: nothing of this one is tried. */
+  elsewhere: boolean;
+}
 
-/** The sentence about a value that has the form of its setting; null when this machine takes it. Leaves nothing behind. */
-export async function tryHere({ setting, text, settings, force }: Trial): Promise<string | null> {
+const DOORS = ['public', 'ops', 'health'] as const;
+export const CERTIFICATE = 'public.tls.certificate_file';
+export const KEY = 'public.tls.key_file';
+
+/**
+ * The sentence about a value that has the form of its setting; null when this machine takes it, or the order is for
+ * another one. Leaves nothing behind. @param order of what is known so far.
+ */
+export async function tryHere(setting: string, text: string, order: InitOrder): Promise<string | null> {
+  const { settings, force, elsewhere } = order;
+  if (elsewhere) return null;
   const door = DOORS.find((name) => setting === `${name}.port` || setting === `${name}.host`);
   if (door !== undefined) {
-    const [host = '', port = ''] = ['host', 'port'].map((part) => {
-      const name = `${door}.${part}`;
-      return name === setting ? text : (settings[name] ?? USUAL[name] ?? '');
-    });
+    const known = { ...settings, [setting]: text };
+    const [host, port] = [textOf(known, `${door}.host`), textOf(known, `${door}.port`)];
     if (setting.endsWith('.host')) return refusedAddress(host, await listenError(host, 0));
     return sharedPort(door, host, port, settings) ?? (force ? null : busyPort(host, port));
   }
@@ -37,13 +54,18 @@ export async function tryHere({ setting, text, settings, force }: Trial): Promis
     case 'data_dir':
     case 'backup.directory':
       return refusedDirectory(text);
-    case 'public.tls.certificate_file':
+    case CERTIFICATE:
       return refusedCertificate(text);
     case 'merchants.notice_url':
       return refusedUrl(text, settings);
     default:
       return null;
   }
+}
+
+/** The text of a setting: as given, or its default. */
+export function textOf(settings: InitOrder['settings'], name: string): string {
+  return settings[name] ?? settingOf(name)?.default ?? '';
 }
 
 async function listenError(host: string, port: number): Promise<string | null> {
@@ -72,12 +94,13 @@ async function busyPort(host: string, port: string): Promise<string | null> {
 }
 
 /** Two doors may have the same port on two addresses. */
-function sharedPort(door: string, host: string, port: string, settings: Trial['settings']): string | null {
-  const of = (name: string) => settings[name] ?? USUAL[name];
-  const isAll = (address = ''): boolean => address === '0.0.0.0' || address === '::';
+function sharedPort(door: string, host: string, port: string, settings: InitOrder['settings']): string | null {
+  const isAll = (address: string): boolean => address === '0.0.0.0' || address === '::';
   const taken = DOORS.find((other) => {
-    const beside = of(`${other}.host`);
-    return other !== door && of(`${other}.port`) === port && (beside === host || isAll(beside) || isAll(host));
+    const beside = textOf(settings, `${other}.host`);
+    return (
+      other !== door && textOf(settings, `${other}.port`) === port && (beside === host || isAll(beside) || isAll(host))
+    );
   });
   if (taken === undefined || port === '0') return null;
   return `It is the port of the ${taken} door (${taken}.port). Name another.`;
@@ -101,18 +124,24 @@ function refusedCertificate(file: string): string | null {
 }
 
 /** As the guard would refuse it when a notice is due. */
-function refusedUrl(text: string, settings: Trial['settings']): string | null {
-  const allow = (name: string): boolean => settings[`outbound.${name}`] === 'true';
-  const ports = (settings['outbound.ports'] ?? '443,8443').split(',').map(Number);
-  const own_hosts = [URL.parse(settings['public.url'] ?? '')?.host ?? []].flat();
-  try {
-    if (text !== '')
-      checkUrl(text, { allow_private: allow('allow_private'), allow_http: allow('allow_http'), ports, own_hosts });
-    return null;
-  } catch (error) {
-    if (error instanceof PuenteError) return error.message;
-    throw error;
-  }
+function refusedUrl(text: string, settings: InitOrder['settings']): string | null {
+  if (text === '') return null;
+  const guard = {
+    allow_private: settings['outbound.allow_private'] === 'true',
+    allow_http: settings['outbound.allow_http'] === 'true',
+    ports: textOf(settings, 'outbound.ports').match(/\d+/g)?.map(Number) ?? [],
+    own_hosts: [URL.parse(settings['public.url'] ?? '')?.host ?? []].flat(),
+  };
+  return complaintOf(() => checkUrl(text, guard));
+}
+
+/** What is wrong with a certificate chain and its key, in the words of a failed start; null without both. */
+export function refusedPair({
+  [CERTIFICATE]: certificate_file,
+  [KEY]: key_file,
+}: InitOrder['settings']): string | null {
+  if (certificate_file === undefined || key_file === undefined) return null;
+  return complaintOf(() => readTls({ public: { tls: { certificate_file, key_file } } }));
 }
 
 /** Why the database server does not take this address; null when it does. Never with the password. */
@@ -122,6 +151,19 @@ export async function tryServer(url: string): Promise<string | null> {
 }
 
 // System users: who may read what.
+
+export interface ServiceUser {
+  name: string;
+  uid: number;
+  gid: number;
+  group: string;
+}
+
+/** The complaint about the name of a system user; null when there is one, or none is named. */
+export function refusedUser(name: string): string | null {
+  if (name === '' || serviceUser(name) !== null) return null;
+  return `This machine has no user ${name}. Make it first (useradd --system ${name}), or name another.`;
+}
 
 /** The user of this name, with its own group; null when this machine has none. */
 export function serviceUser(name: string): ServiceUser | null {

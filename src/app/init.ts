@@ -1,351 +1,230 @@
-/** Writes what `puente init` collected: a configuration with comments, and each secret in its own file. */
-import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { FILE_VARIABLE, loadConfig } from '../config/config.ts';
-import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/describe.ts';
-import { PuenteError } from '../error.ts';
-import { isEnough } from '../ops/api/person.ts';
-import type { InitOrder, InitOutcome, Installer, ServiceUser } from '../ops/cli/init-questions.ts';
-import { quoted } from '../ops/cli/next-steps.ts';
-import { faultOfDirectory, makeDirectory } from '../store/directory.ts';
-import { closedTo, serviceUser, tryHere, tryServer } from './init-here.ts';
-import { readTls } from './public.ts';
+/** `puente init`: asks for the settings of a real installation and writes a configuration that explains each one. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { complaintAbout, describeSettings, settingOf } from '../config/describe.ts';
+import { isEnough, roles } from '../ops/api/person.ts';
+import { secretOf } from '../ops/cli/environment.ts';
+import { withManual } from '../ops/cli/help.ts';
+import { aligned, launcher, quoted } from '../ops/cli/next-steps.ts';
+import { type Output, print } from '../ops/cli/output.ts';
+import { CERTIFICATE, type InitOrder, KEY, refusedPair, refusedUser, textOf, tryHere, tryServer } from './init-here.ts';
+import { ask, tokensOf, usual } from './init-questions.ts';
+import { type InitOutcome, refuseOverwriting, refuseUnwritable, writeInstallation } from './init-write.ts';
 
-const CONFIG_NAME = 'puente.yaml';
-const SECRETS_NAME = 'secrets';
-/** 256 bits; in base64 longer than the minimum of any setting. */
-const SECRET_BYTES = 32;
-/** Settings that operators usually set next; the file shows them with their defaults. */
-const OFFERED = [
-  'webhook.secret_file',
-  'merchants.notice_url',
-  'merchants.safety_stop',
-  'moves.second_approver',
-  'moves.window',
-  'backup.directory',
-];
-
-export const installer: Installer = {
-  check: complaintAbout,
-  isSecret,
-  checkPair,
-  tryHere,
-  tryServer,
-  serviceUser,
-  refuseUnwritable,
-  refuseOverwriting,
-  write: writeInstallation,
-};
-
-/** What is wrong with a certificate chain and its key, in the words of a failed start; null when they match. */
-function checkPair(certificate_file: string, key_file: string): string | null {
-  try {
-    readTls({ public: { tls: { certificate_file, key_file } } });
-    return null;
-  } catch (error) {
-    if (error instanceof PuenteError) return error.message;
-    throw error;
-  }
+interface InitOptions extends Output {
+  into: string;
+  yes?: boolean;
+  force?: boolean;
+  person?: InitOrder['people'];
+  user?: string;
+  elsewhere?: boolean;
+  set?: [string, string][];
+  [setting: string]: unknown;
 }
 
-/** @throws PuenteError refused when the folder can't be made or written. */
-function refuseUnwritable(into: string): void {
-  const why = faultOfDirectory(resolve(into));
-  if (why !== null) throw unwritable(resolve(into), why);
-}
+const NOTES = `
+At a terminal it asks for settings without an option, and checks each answer as the settings are checked. It writes puente.yaml, with
+the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
+key that seals stored secrets, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
+environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.
+Answers and options are tried on this machine: ports, addresses, folders, certificates and the database; --elsewhere leaves that
+out. With --user the files belong to root and the group of that user, who may read them (mode 0640), and its data folder is made.
+Run by another user than root, it prints the commands that do this.`;
 
-/** @throws PuenteError refused when a configuration exists and `force` is not set. */
-function refuseOverwriting({ into, force }: Pick<InitOrder, 'into' | 'force'>): void {
-  const path = join(resolve(into), CONFIG_NAME);
-  if (force || !existsSync(path)) return;
-  throw new PuenteError(
-    'refused',
-    `${path} is there already. Name another folder with --into, or write it anew with --force: keys and tokens stay as they are.`,
-  );
-}
-
-/**
- * Writes and validates temporary files, then renames them: a refusal leaves every existing file unchanged.
- * @throws PuenteError refused when a file exists already, bad_setting with the messages of the settings.
- */
-function writeInstallation(order: InitOrder): InitOutcome {
-  refuseOverwriting(order);
-  const into = resolve(order.into);
-  const config = join(into, CONFIG_NAME);
-  const secrets = secretsOf(order, join(into, SECRETS_NAME));
-  const kept = secrets.files.filter(({ path, text }) => text === null && existsSync(path)).map(({ path }) => path);
-  const written = secrets.files.filter(({ path }) => !kept.includes(path));
-  refuseGivenTwice(written, order.force);
-  for (const path of [config, ...written.map((file) => file.path)]) refuseNoFile(path);
-
-  // A Puente that starts meanwhile reads complete files, old or new.
-  const beside = (path: string): string => `${path}.${process.pid}.new`;
-  const isWritten = new Set(written.map(({ path }) => path));
-  const proved = (path: string): string => (isWritten.has(path) ? beside(path) : path);
-  const drawn = (placed: (path: string) => string): string =>
-    renderDraft(draftOf(order, secrets.settings(placed)), head(config), OFFERED);
-  const partial = [...isWritten, config].map(beside);
-  const made = missingFolders(join(into, SECRETS_NAME));
-  try {
-    mkdirSync(join(into, SECRETS_NAME), { recursive: true, mode: 0o700 });
-    for (const { path, text } of written)
-      writePrivate(beside(path), `${text ?? randomBytes(SECRET_BYTES).toString('base64url')}\n`);
-    writePrivate(beside(config), drawn(proved));
-    loadConfig({ env: { [FILE_VARIABLE]: beside(config) }, cwd: into });
-    rmSync(beside(config));
-    writePrivate(beside(config), drawn(String));
-    for (const path of [...isWritten, config]) renameSync(beside(path), path);
-  } catch (error) {
-    for (const path of partial.filter((one) => existsSync(one))) rmSync(path);
-    removeEmpty(made);
-    throw error instanceof PuenteError ? error : unwritable(into, codeOf(error), error);
-  }
-  const opened = openFor(order, { config, folders: [into, join(into, SECRETS_NAME)], made, files: secrets.files });
-  return {
-    config,
-    secrets: written.map(({ path, about }) => ({ path, about })),
-    kept,
-    token_file: secrets.token_file,
-    speaker: speakerOf(order),
-    missing: [...missing(order, secrets), ...opened.closed],
-    commands: opened.commands,
-  };
-}
-
-/** Whose token the next commands take: of those with a role that reads, the one who may do most. */
-function speakerOf({ people, settings }: InitOrder): InitOutcome['speaker'] {
-  if (people.length === 0 || isGiven(settings, 'ops.token_file')) return { name: null, role: 'approver' };
-  const [most] = people
-    .filter(({ role }) => isEnough(role, 'viewer'))
-    .toSorted((one, other) => rank(other) - rank(one));
-  return most ?? null;
-}
-
-function rank({ role }: InitOrder['people'][number]): number {
-  return (['viewer', 'operator', 'approver'] as const).filter((needed) => isEnough(role, needed)).length;
-}
-
-// The service's user: the files stay their owner's, and the group of that user may read them.
-
-/** @param made folders of this run. */
-interface Places {
-  config: string;
-  folders: readonly string[];
-  made: readonly string[];
-  files: readonly SecretFile[];
-}
-
-/** Opens what was written for the service's user, or says by which commands root does it, and what stays closed to it. */
-function openFor(order: InitOrder, { config, folders, made, files }: Places): { closed: string[]; commands: string[] } {
-  const nothing = { closed: [], commands: [] };
-  const user = order.user === null ? null : (serviceUser(order.user) ?? strangerOf(order.user));
-  if (user === null || user.uid === process.getuid?.()) return nothing;
-  const data_dir = dataDirOf(order);
-  const paths = [config, ...files.map(({ path }) => path)].filter((path) => existsSync(path));
-  // A folder that was there before has other files, and other users.
-  const own = folders.filter((folder) => folder.endsWith(SECRETS_NAME) || made.includes(folder));
-  if (process.getuid?.() !== 0 || user.uid < 0) {
-    const all = (names: readonly string[]): string => names.map(quoted).join(' ');
-    return {
-      closed: [],
-      commands: [
-        `chgrp ${user.group} ${all([...own, ...paths])}`,
-        `chmod 0750 ${all(own)} && chmod 0640 ${all(paths)}`,
-        `test -d ${quoted(data_dir)} || install -d -m 0700 -o ${user.name} -g ${user.group} ${quoted(data_dir)}`,
-      ],
-    };
-  }
-  for (const path of paths) give(path, user, 0o640);
-  for (const folder of own) give(folder, user, 0o750);
-  const [deepest, ...above] = missingFolders(data_dir);
-  if (deepest !== undefined) {
-    makeDirectory(data_dir);
-    chownSync(data_dir, user.uid, user.gid);
-    for (const folder of above) chmodSync(folder, 0o755); // as `install -d` does, so that the user may enter them
-  }
-  const named = Object.entries(order.settings).filter(([name, file]) => name.endsWith('_file') && file !== '');
-  const unread = closedTo(user, 'read', [...paths, ...named.map(([, file]) => resolve(file))]);
-  const unwritten = closedTo(user, 'write', [data_dir]);
-  // No command that would take a file or a folder from others who use it.
-  const copied = (path: string): string =>
-    `Leave it to those who use it: \`install -g ${user.group} -m 0640 ${quoted(path)} ${quoted(dirname(config))}\` makes a copy to name instead, anew with each certificate.`;
-  const entered = `${user.name} may not enter a folder above: name another with --into, such as /etc/puente.`;
-  return {
-    commands: [],
-    closed: [
-      ...unread.map((path) => `${user.name} can't read ${path}. ${paths.includes(path) ? entered : copied(path)}`),
-      ...unwritten.map(
-        (path) =>
-          `${user.name} can't write to ${path}: name a folder of its own with --data-dir, such as ${join(path, 'puente')}.`,
-      ),
+/** Adds arguments, help and action to the command: an option for each setting that has one in the schema. */
+export function fillInit(init: Command): void {
+  init.option('--into <directory>', 'folder of the configuration and its secrets', 'installation');
+  for (const setting of describeSettings()) if (setting.init?.option) init.option(...setting.init.option);
+  init
+    .option(
+      '--person <name:role>',
+      `a person who may use the ops door, with their own token (${roles.join(', ')}); may be repeated`,
+      person,
+    )
+    .option('--user <name>', 'the system user that runs Puente, and may read the files')
+    .option('--elsewhere', 'the configuration is for another machine: try nothing of this one')
+    .option('--set <name=value>', 'any other setting, such as ops.port=9081; may be repeated', nameAndValue)
+    .option('--yes', 'ask nothing: settings without an option get their defaults')
+    .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
+    .option('--json', 'print JSON; asks nothing, as --yes')
+    .action((options: InitOptions) => run(options, init));
+  withManual(init, {
+    notes: NOTES,
+    examples: [
+      'puente init',
+      'puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key',
+      'puente init --into /etc/puente --user puente --data-dir /var/lib/puente',
     ],
-  };
-}
-
-function give(path: string, { gid }: ServiceUser, mode: number): void {
-  chownSync(path, 0, gid);
-  chmodSync(path, mode);
-}
-
-/** A user of another machine, whose numbers are not known here; its group mostly has its name. */
-function strangerOf(name: string): ServiceUser {
-  return { name, uid: -1, gid: -1, group: name };
-}
-
-function dataDirOf({ settings, into }: InitOrder): string {
-  const named = settings.data_dir ?? '';
-  return named === '' ? join(resolve(into), 'data') : resolve(named);
-}
-
-function refuseGivenTwice(files: readonly SecretFile[], force: boolean): void {
-  const there = files.find(({ path }) => existsSync(path));
-  if (there === undefined || force) return;
-  throw new PuenteError('refused', `${there.path} is there already; write it anew with --force, or move it away.`);
-}
-
-/** Checked first, because a rename onto a folder fails after half of the files were replaced. */
-function refuseNoFile(path: string): void {
-  if (!existsSync(path) || statSync(path).isFile()) return;
-  throw new PuenteError(
-    'refused',
-    `${path} is there and is no file; move it away, or name another folder with --into.`,
-  );
-}
-
-function draftOf(order: InitOrder, secrets: readonly (readonly [string, unknown])[]): Draft {
-  return new Map<string, unknown>([
-    ['data_dir', dataDirOf(order)],
-    ...Object.entries(order.settings).map(([path, text]): [string, unknown] => [
-      path,
-      yamlValueOf(path, anywhere(path, text)),
-    ]),
-    ...secrets,
-  ]);
-}
-
-/** Makes paths absolute: a relative one would depend on the directory in which Puente is started. */
-function anywhere(path: string, text: string): string {
-  return text !== '' && /(_file|_dir|\.directory)$/.test(path) ? resolve(text) : text;
-}
-
-function head(config: string): string[] {
-  return [
-    'This installation of Puente, as `puente init` wrote it. It is yours to change.',
-    `Start with it:  PUENTE_CONFIG=${config} puente serve   (in a clone: npm start)`,
-    'What it does not name is as in config/default.yaml; variables PUENTE_… win over it. config/README.md lists all settings.',
-    'Secrets are in files of their own, for the user that runs Puente and root alone.',
-  ];
-}
-
-function missing({ settings, user }: InitOrder, { has_webhook_secret }: InstallationSecrets): string[] {
-  const events = `The webhook secret: point the application's \`order\` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (${user === null ? 'chmod 600' : `mode 0640, for ${user} to read`}). Until then events only lead to reads.`;
-  const door =
-    'TLS: this door has none, so a proxy in front of Puente must have it; or set public.tls.certificate_file and public.tls.key_file.';
-  const notices =
-    'Where notices go: set merchants.notice_url, or each with `puente merchants set <merchant> --notify URL --reason …`. Until then they are held back, none is lost.';
-  return [
-    ...(has_webhook_secret ? [] : [events]),
-    ...(isGiven(settings, 'public.tls.certificate_file') ? [] : [door]),
-    ...(isGiven(settings, 'merchants.notice_url') ? [] : [notices]),
-  ];
-}
-
-/** The missing folders of a path, deepest first. */
-function missingFolders(path: string): string[] {
-  return existsSync(path) ? [] : [path, ...missingFolders(dirname(path))];
-}
-
-/** @param folders deepest first; a folder that is missing or not empty is left alone. */
-function removeEmpty(folders: readonly string[]): void {
-  for (const folder of folders) if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
-}
-
-function writePrivate(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
-
-function unwritable(into: string, why: string, cause?: unknown): PuenteError {
-  return new PuenteError('refused', `${into} can't be written (${why}); name a folder of yours with --into.`, {
-    cause,
+    exits: {
+      done: 'written',
+      failed: 'not written: something is there already, or the settings contradict each other',
+    },
+    variables: [
+      ['PUENTE_WEBHOOK_SECRET', 'with --webhook-secret: the secret'],
+      ['PUENTE_POSTGRES_URL', 'with --postgres: the address of the database'],
+    ],
   });
 }
 
-// Secret files: files that the operator names are used, the others are generated.
-
-interface SecretFile {
-  setting: string;
-  path: string;
-  about: string;
-  /** Null: an existing file is kept, since others rely on it; a missing one gets a random secret. */
-  text: string | null;
+async function run(options: InitOptions, command: Command): Promise<void> {
+  const is_silent = options.yes === true || options.json === true;
+  if (!is_silent && !(process.stdin.isTTY && process.stdout.isTTY))
+    command.error('error: there is no terminal to ask at; give --yes, and the answers as options (--help lists them)');
+  const said = orderOf(options, command);
+  refuseUnwritable(said.into);
+  refuseOverwriting(said);
+  // Defaults, when no questions are asked.
+  const given = is_silent ? { ...said, settings: { ...usual(said.settings), ...said.settings } } : said;
+  const refused = [...complaintsAbout(said), ...(await refusalsHere(given))];
+  refuse([...refused, ...(is_silent ? incomplete(given) : [])], command);
+  const order = is_silent ? given : await ask(given);
+  refuse(incomplete(order), command);
+  const outcome = writeInstallation(order);
+  print(options, outcome, text(outcome, order));
 }
 
-interface InstallationSecrets {
-  /** Files that Puente writes, or wrote before: the secret key first, then the operators' tokens. */
-  files: SecretFile[];
-  /** The settings that name these files. @param placed maps the final path of a file to its path now. */
-  settings(placed: (path: string) => string): (readonly [setting: string, value: unknown])[];
-  /** The token file of the sole owner, or of the person who may do most. */
-  token_file: string;
-  has_webhook_secret: boolean;
+/** All at once, so that one correction is enough. */
+function refuse(complaints: readonly string[], command: Command): void {
+  if (complaints.length > 0) command.error(complaints.map((one) => `error: ${one}`).join('\n'));
 }
 
-function isGiven(settings: InitOrder['settings'], name: string): boolean {
-  return (settings[name] ?? '') !== '';
-}
-
-function secretsOf(order: InitOrder, folder: string): InstallationSecrets {
-  const { people, settings, webhook_secret, postgres_url } = order;
-  const file = (setting: string, name: string, about: string, text: string | null = null): SecretFile[] =>
-    isGiven(settings, setting) ? [] : [{ setting, path: join(folder, name), about, text }];
-  const tokens = people.map(({ name, role }) => ({
-    name,
-    role,
-    setting: `ops.tokens.${name}`,
-    path: join(folder, `ops-token-${name}`),
-    about: `the token of ${name}, ${role} of the ops door`,
-    text: null,
-  }));
-  // A webhook secret of an earlier run is kept, like the generated ones.
-  const has_webhook = webhook_secret !== null || existsSync(join(folder, 'webhook-secret'));
-  const key = 'seals what is kept: keep a copy apart from the data, since no backup opens without it';
-  const named = [
-    ...file('secret_key_file', 'secret-key', key),
-    ...(people.length > 0 ? [] : file('ops.token_file', 'ops-token', 'the token of the ops door')),
-    ...(has_webhook ? file('webhook.secret_file', 'webhook-secret', "proves the vendor's events", webhook_secret) : []),
-    ...(postgres_url === null
-      ? []
-      : file('postgres.url_file', 'postgres-url', 'the address of the database, with its password', postgres_url)),
+/** What settings lack together, once no question is left. */
+function incomplete({ settings }: InitOrder): string[] {
+  const wrong = refusedPair(settings);
+  return [
+    ...(settings['public.url'] === undefined && settings.upstream !== 'sandbox'
+      ? ['--public-url is needed: tills, the vendor and receivers of notices reach Puente by it']
+      : []),
+    ...((settings[CERTIFICATE] === undefined) !== (settings[KEY] === undefined)
+      ? ['--tls-certificate and --tls-key go together']
+      : []),
+    ...(wrong === null ? [] : [wrong]),
   ];
-  const isKey = ({ setting }: SecretFile): boolean => setting === 'secret_key_file';
-  const owner = settings['ops.token_file'] ?? '';
-  const first = people.find(({ name }) => name === speakerOf(order)?.name) ?? people[0];
-  const spoken = first === undefined ? undefined : tokens.find(({ name }) => name === first.name);
+}
+
+/** One sentence for each option that has the form of its setting and that this machine refuses. With a default in it, only where no questions are asked. */
+async function refusalsHere(order: InitOrder): Promise<string[]> {
+  if (order.elsewhere) return [];
+  const tried = Object.entries(order.settings).map(async ([setting, text]) => {
+    const is_tried = text !== '' && complaintAbout(setting, text) === null;
+    const complaint = is_tried ? await tryHere(setting, text, order) : null;
+    return complaint === null ? [] : [`${setting} is refused. ${complaint}`];
+  });
+  const wrong = (await Promise.all(tried)).flat();
+  const { 'postgres.url': url } = order.secrets;
+  const server = url === undefined || complaintAbout('postgres.url', url) !== null ? null : await tryServer(url);
+  if (server !== null)
+    wrong.push(`postgres.url is refused. ${server} Repair that, or write it unasked with --elsewhere.`);
+  const nobody = refusedUser(order.user ?? '');
+  return nobody === null ? wrong : [...wrong, nobody];
+}
+
+function orderOf(options: InitOptions, command: Command): InitOrder {
+  const settings: InitOrder['settings'] = {};
+  const secrets: InitOrder['secrets'] = {};
+  for (const { path, variable, init } of describeSettings()) {
+    const given = init?.option === undefined ? undefined : options[new Option(init.option[0]).attributeName()];
+    if (typeof given === 'string') settings[path] = given;
+    // Arguments show in process lists, so that the option of a secret only says where to take it from.
+    if (given === true)
+      secrets[path] =
+        secretOf(variable) ?? command.error(`error: set ${variable} first; arguments show in process lists`);
+  }
   return {
-    files: [...named.filter(isKey), ...tokens, ...named.filter((one) => !isKey(one))],
-    settings(placed) {
-      const files = named.map(({ setting, path }) => [setting, placed(path)] as const);
-      const roles = tokens.map(({ name, role, path }) => [name, { role, token_file: placed(path) }]);
-      return roles.length === 0 ? files : [...files, ['ops.tokens', Object.fromEntries(roles)]];
-    },
-    token_file: spoken?.path ?? (owner === '' ? join(folder, 'ops-token') : resolve(owner)),
-    has_webhook_secret:
-      isGiven(settings, 'webhook.secret_file') || named.some(({ setting }) => setting === 'webhook.secret_file'),
+    into: options.into,
+    force: options.force === true,
+    settings: { ...settings, ...Object.fromEntries(options.set ?? []) },
+    secrets,
+    people: options.person ?? [],
+    user: options.user ?? null,
+    elsewhere: options.elsewhere === true,
   };
+}
+
+/** One sentence for each option that the configuration would refuse. */
+function complaintsAbout({ settings, people, secrets }: InitOrder): string[] {
+  const twice = Object.keys(secrets).filter((name) => (settings[`${name}_file`] ?? '') !== '');
+  const named = Object.keys(settings).filter((name) => settingOf(name)?.secret);
+  const texts = [...Object.entries(settings), ['ops.tokens', tokensOf(people)] as const, ...Object.entries(secrets)];
+  return [
+    ...twice.map(
+      (name) => `${settingOf(name)?.init?.option?.[0]} and --set ${name}_file=… both give it; keep one of them`,
+    ),
+    ...named.map((name) => `${name} is a secret; name the file that holds it, with --set ${name}_file=…`),
+    ...texts.flatMap(([name, text]) => {
+      const complaint = complaintAbout(name, text);
+      return complaint === null ? [] : [`${name} is refused. ${complaint}`];
+    }),
+  ];
+}
+
+function nameAndValue(text: string, before: [string, string][] = []): [string, string][] {
+  const [name = '', ...value] = text.split('=');
+  if (value.length === 0) throw new InvalidArgumentError('A name and a value are needed, as in ops.port=9081.');
+  return [...before, [name, value.join('=')]];
+}
+
+function person(text: string, before: InitOrder['people'] = []): InitOrder['people'] {
+  const [name = '', given, ...rest] = text.split(':');
+  const role = roles.find((one) => one === given);
+  if (role === undefined || rest.length > 0)
+    throw new InvalidArgumentError(`A name and a role are needed, as in ana:viewer; roles: ${roles.join(', ')}.`);
+  if (before.some((one) => one.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
+  return [...before, { name, role }];
+}
+
+function text(outcome: InitOutcome, order: InitOrder): string {
+  const { config, secrets, kept, missing, commands } = outcome;
+  return [
+    order.user === null ? 'Written, for this user alone to read:' : `Written, for ${order.user} to read:`,
+    `  ${config}: the settings, each with its reason`,
+    ...secrets.map(({ path, about }) => `  ${path}: ${about}`),
+    ...(kept.length === 0 ? [] : ['Left as they were:', ...kept.map((path) => `  ${path}`)]),
+    ...(missing.length === 0 ? [] : ['Still missing:', ...missing.map((what) => `  ${what}`)]),
+    ...(commands.length === 0
+      ? []
+      : [`As root, so that ${order.user} may read them:`, ...commands.map((one) => `  ${one}`)]),
+    'Next:',
+    ...nextSteps(outcome, order),
+  ].join('\n');
+}
+
+/** Commands that work from here, and that the person with the token may run. */
+function nextSteps({ config, token_file, speaker }: InitOutcome, { user, settings }: InitOrder): string[] {
+  const { puente, start } = launcher();
+  const as_user = user === null ? start : `as ${user}: PUENTE_CONFIG=${quoted(config)} ${start}`;
+  const before = [
+    `  export PUENTE_CONFIG=${quoted(config)}`,
+    ...aligned([
+      [`${puente} doctor --offline`, 'what is missing or wrong, each with its repair'],
+      [as_user, 'and in another shell:'],
+    ]),
+  ];
+  if (speaker === null)
+    return [
+      ...before,
+      '  No person may look at it: a rollback token does nothing else. Add one with --person NAME:viewer.',
+    ];
+  const who = speaker.name === null ? '' : `, as ${speaker.name} (${speaker.role})`;
+  const move = [
+    `${puente} stage <merchant> shadow --reason "first look"`,
+    'its first move: translated on paper alone',
+  ] as const;
+  return [
+    ...before,
+    `  export PUENTE_OPS_URL=${opsUrlOf(settings)}`,
+    `  export PUENTE_OPS_TOKEN="$(cat ${quoted(token_file)})"`,
+    ...aligned([
+      [`${puente} doctor`, `the same of the running Puente${who}`],
+      [`${puente} merchants list`, 'who has called so far; nothing changes until a merchant is moved'],
+      ...(isEnough(speaker.role, 'operator') ? [move] : []),
+    ]),
+  ];
+}
+
+/** The ops door as this machine reaches it. */
+function opsUrlOf(settings: InitOrder['settings']): string {
+  const [host, port] = [textOf(settings, 'ops.host'), textOf(settings, 'ops.port')];
+  if (port === '0') return '…   # the ops door that the start prints';
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }

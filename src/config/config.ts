@@ -167,7 +167,10 @@ function readEnvironmentLayer(environment: Environment): Layer {
     if (leaf === undefined) {
       layer.refusals.push(`${variable} is no setting of Puente; config/README.md lists the variables there are.`);
     } else {
-      layer.values.set(leaf.path.join('.'), { value: valueOfText(leaf, text), source: `the variable ${variable}` });
+      layer.values.set(leaf.path.join('.'), {
+        value: valueOfText(leaf.kind, text),
+        source: `the variable ${variable}`,
+      });
     }
   }
   return layer;
@@ -201,9 +204,9 @@ function readSection(
 }
 
 /** Gives a variable's text its form in YAML; a text without that form stays text, and the schema refuses it. */
-export function valueOfText(leaf: Leaf, text: string): unknown {
+export function valueOfText(kind: Leaf['kind'], text: string): unknown {
   if (text === '') return null;
-  switch (innermost(leaf.kind)._zod.def.type) {
+  switch (innermost(kind)._zod.def.type) {
     case 'number':
       return numberOrText(text);
     case 'boolean':

@@ -1,7 +1,7 @@
 /** The rules between settings, and between settings and files, beyond the rules of each setting. */
 import { accessSync, constants, statSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
-import { PuenteError } from '../error.ts';
+import { complaintOf } from '../error.ts';
 import { SOLE_OWNER } from '../ops/api/person.ts';
 import { parseWindow } from '../ops/moves/window.ts';
 import { isSlack } from '../proxy/records/incidents.ts';
@@ -12,12 +12,15 @@ import { type Settings, SHORTEST_KEY } from './schema.ts';
 export function contradictions(config: Settings): string[] {
   const found: string[] = [];
   const { public: door, ops, create } = config;
+  const { window } = config.moves;
+  // A window that can't be read would block all moves, or none.
+  const wrong_window = window === null ? null : complaintOf(() => parseWindow(window));
   if (hasNoPeople(ops) && !isLoopback(ops.host)) {
     found.push(
       `ops.host is ${ops.host}, which others can reach, and neither ops.token nor ops.tokens is set; set PUENTE_OPS_TOKEN (or PUENTE_OPS_TOKEN_FILE), or leave ops.host on 127.0.0.1.`,
     );
   }
-  found.push(...opsTokens(ops), ...moveWindow(config.moves.window));
+  found.push(...opsTokens(ops), ...(wrong_window === null ? [] : [wrong_window]));
   if (config.upstream !== 'sandbox' && config.secret_key === null) {
     found.push(
       `upstream is a real service, and neither secret_key nor secret_key_file is set; set PUENTE_SECRET_KEY to ${SHORTEST_KEY} or more random characters, and keep it.`,
@@ -82,18 +85,6 @@ function opsTokens({ token, tokens }: Settings['ops']): string[] {
     else owners.set(entry.token.reveal(), `ops.tokens.${name}`);
   }
   return found;
-}
-
-/** A window that can't be read would block all moves, or none. */
-function moveWindow(text: string | null): string[] {
-  if (text === null) return [];
-  try {
-    parseWindow(text);
-    return [];
-  } catch (error) {
-    if (error instanceof PuenteError) return [error.message];
-    throw error;
-  }
 }
 
 export function hasNoPeople({ token, tokens }: { token: Secret | null; tokens: object }): boolean {

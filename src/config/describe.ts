@@ -1,15 +1,17 @@
 /** Descriptions of settings, values in force with their sources, assumptions, and a first file for `puente init`. */
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { isMap, isScalar, parse, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { SettingInForce } from '../ops/doctor/finding.ts';
 import type { Line } from '../ops/report/report.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { type Config, sourcesOf, valueOfText } from './config.ts';
-import { factsOf } from './kinds.ts';
-import { leaves, variableOf } from './schema.ts';
+import { factsOf, type KindFacts } from './kinds.ts';
+import { type Leaf, leaves, variableOf } from './schema.ts';
 
-export interface SettingDescription {
+export interface SettingDescription extends KindFacts {
+  kind: Leaf['kind'];
   /** Dotted, as in a configuration file. */
   path: string;
   variable: string;
@@ -17,22 +19,34 @@ export interface SettingDescription {
   default: string;
   /** As written in `config/sandbox.yaml`, when it differs there. */
   sandbox: string | null;
-  allowed: string;
   /** Its purpose, and the reason of the default; empty without a comment in the file. */
   comment: string;
 }
 
-export function describeSettings(): SettingDescription[] {
+let described: readonly SettingDescription[] | undefined;
+
+/** All settings, in the order of the schema. */
+export function describeSettings(): readonly SettingDescription[] {
+  described ??= readDescriptions();
+  return described;
+}
+
+export function settingOf(path: string): SettingDescription | undefined {
+  return describeSettings().find((setting) => setting.path === path);
+}
+
+function readDescriptions(): SettingDescription[] {
   const defaults = written('default.yaml');
   const sandbox = written('sandbox.yaml');
   return leaves().map(({ path, kind }) => {
     const name = path.join('.');
     return {
+      ...factsOf(kind),
+      kind,
       path: name,
       variable: variableOf(path),
       default: defaults.get(name)?.value ?? '',
       sandbox: sandbox.get(name)?.value ?? null,
-      allowed: factsOf(kind).allowed,
       comment: defaults.get(name)?.comment ?? '',
     };
   });
@@ -137,12 +151,9 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
-let described: ReturnType<typeof describeSettings> | null = null;
-
 export function assumptionsOf(config: Config): Line<'assumptions'>[] {
-  described ??= describeSettings();
   const defaults = parse(readFileSync(new URL('../../config/default.yaml', import.meta.url), 'utf8'));
-  return described
+  return describeSettings()
     .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))
     .map(({ path, comment }) => {
       const value = shown(valueAt(config, path.split('.')));
@@ -158,44 +169,36 @@ const LINE_WIDTH = 110;
 /** YAML values by dotted path. */
 export type Draft = ReadonlyMap<string, unknown>;
 
-/** The YAML value of a text, such as an answer or an option. @param path of a known setting. */
+/**
+ * The YAML value of a text, such as an answer or an option; a path is made absolute, because a relative one would depend on
+ * the directory of the start.
+ */
 export function yamlValueOf(path: string, text: string): unknown {
-  const leaf = leafOf(path);
-  return leaf === undefined ? text : valueOfText(leaf, text);
+  const { kind, is_path } = settingOf(path) ?? {};
+  return kind === undefined ? text : valueOfText(kind, is_path && text !== '' ? resolve(text) : text);
 }
 
 /** The schema's refusal of a text for this setting, as a sentence without the text; null when it accepts it. */
 export function complaintAbout(path: string, text: string): string | null {
-  const leaf = leafOf(path);
-  if (leaf === undefined) return `${path} is no setting of Puente; config/README.md lists them.`;
-  const { success } = z.safeParse(leaf.kind, valueOfText(leaf, text));
-  return success ? null : `Allowed is ${factsOf(leaf.kind).allowed}.`;
-}
-
-/** Secrets go to their own files, never into the draft. */
-export function isSecret(path: string): boolean {
-  const leaf = leafOf(path);
-  return leaf !== undefined && factsOf(leaf.kind).secret === true;
+  const setting = settingOf(path);
+  if (setting === undefined) return `${path} is no setting of Puente; config/README.md lists them.`;
+  const { success } = z.safeParse(setting.kind, valueOfText(setting.kind, text));
+  return success ? null : `Allowed is ${setting.allowed}.`;
 }
 
 /** In the order of the schema, with the reasons of the defaults. @param offered added as comments. */
 export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
   const lines = head.map((line) => `# ${line}`.trimEnd());
   let above: string[] = [];
-  const all = describeSettings();
-  for (const setting of all) {
+  for (const setting of describeSettings()) {
     const is_chosen = draft.has(setting.path);
     if (!is_chosen && !offered.includes(setting.path)) continue;
     const names = setting.path.split('.');
-    lines.push('', ...sections(names, above), ...reason(commentOn(setting, all), names.length - 1));
+    lines.push('', ...sections(names, above), ...reason(commentOn(setting), names.length - 1));
     lines.push(...assigned(setting, names, is_chosen ? draft.get(setting.path) : undefined));
     above = names.slice(0, -1);
   }
   return `${lines.join('\n')}\n`;
-}
-
-function leafOf(path: string) {
-  return leaves().find((leaf) => leaf.path.join('.') === path);
 }
 
 function sections(names: readonly string[], above: readonly string[]): string[] {
@@ -206,10 +209,9 @@ function sections(names: readonly string[], above: readonly string[]): string[] 
 }
 
 /** The setting with the file of a secret also gets the comment of the secret. */
-function commentOn({ path, comment }: SettingDescription, all: readonly SettingDescription[]): string {
-  const secret = path.endsWith('_file') ? path.slice(0, -'_file'.length) : null;
-  const purpose = all.find((other) => other.path === secret && isSecret(other.path))?.comment;
-  return purpose === undefined ? comment : `${purpose} ${comment}`;
+function commentOn({ path, comment }: SettingDescription): string {
+  const secret = path.endsWith('_file') ? settingOf(path.slice(0, -'_file'.length)) : undefined;
+  return secret?.secret ? `${secret.comment} ${comment}` : comment;
 }
 
 function reason(comment: string, depth: number): string[] {

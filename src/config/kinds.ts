@@ -12,6 +12,22 @@ export interface KindFacts {
   is_path?: boolean;
   /** Of named entries: what of an entry a `…_file` may hold instead. */
   entry_secrets?: readonly string[];
+  init?: InitFacts;
+}
+
+/** How `puente init` takes a setting. */
+interface InitFacts {
+  /** The flags of its option, and what that takes. */
+  option?: readonly [flags: string, about: string];
+  question?: string;
+  /** An empty answer leaves it unset. */
+  is_optional?: boolean;
+  /** Of a secret: what the file is for that holds it. */
+  file?: string;
+}
+
+export function asked<Kind extends z.ZodType>(kind: Kind, init: InitFacts): Kind {
+  return kind.meta({ init });
 }
 
 /** Node's timers count to 2^31 - 1 ms; this is 23 days. */

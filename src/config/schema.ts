@@ -11,6 +11,7 @@ import {
 } from '../proxy/routing/merchant.ts';
 import {
   alertReceivers,
+  asked,
   baseUrl,
   choice,
   databaseUrl,
@@ -39,25 +40,58 @@ const REPLAY_LIMIT_MS = 20 * 3_600_000;
 /** A point order expires after 30 s to 3 h (`docs/field-notes.md` Spec Limits). */
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
+/** The vendor's API, which tills were written for. */
+export const VENDOR_URL = 'https://api.mercadopago.com';
+
 const host = () => line('an IP address or a host name');
 const secretFile = () => orNull(path('a file'));
 const pemFile = (what: string) => orNull(path(`${what} in PEM`));
 
 export const settings = z.strictObject({
-  upstream: z.union([z.literal('sandbox'), baseUrl()]).meta({
-    allowed: '`sandbox`, or a base URL such as https://host.example without credentials, query or fragment',
+  upstream: asked(
+    z.union([z.literal('sandbox'), baseUrl()]).meta({
+      allowed: '`sandbox`, or a base URL such as https://host.example without credentials, query or fragment',
+    }),
+    {
+      option: ['--upstream <url>', `base URL of the orders API (usual: ${VENDOR_URL})`],
+      question: 'Base URL of the orders API?',
+    },
+  ),
+  legacy_upstream: asked(orNull(baseUrl()), {
+    option: ['--legacy-upstream <url>', 'base URL of the legacy API (usual: as --upstream)'],
+    question: 'Base URL of the legacy API, where all else goes?',
   }),
-  legacy_upstream: orNull(baseUrl()),
-  data_dir: path('a directory'),
-  secret_key: orNull(secret(SHORTEST_KEY)),
+  data_dir: asked(path('a directory'), {
+    option: ['--data-dir <directory>', 'where the database lies (usual: `data` beside the configuration)'],
+    question: 'Folder of the file (empty: beside the configuration)?',
+    is_optional: true,
+  }),
+  secret_key: asked(orNull(secret(SHORTEST_KEY)), {
+    file: 'seals what is kept: keep a copy apart from the data, since no backup opens without it',
+  }),
   secret_key_file: secretFile(),
   public: z.strictObject({
-    host: host(),
-    port: listeningPort(),
-    url: orNull(baseUrl()),
+    host: asked(host(), {
+      option: ['--public-host <address>', 'where to listen (usual: 0.0.0.0 with a certificate, else 127.0.0.1)'],
+      question: 'Address to listen on (0.0.0.0: all)?',
+    }),
+    port: asked(listeningPort(), {
+      option: ['--public-port <port>', 'port to listen on (usual: 443 with a certificate, else 8080)'],
+      question: 'Port to listen on?',
+    }),
+    url: asked(orNull(baseUrl()), {
+      option: ['--public-url <url>', 'how tills and the vendor reach Puente; needed with --yes'],
+      question: 'How do tills and the vendor reach Puente, such as https://puente.shop.example?',
+    }),
     tls: z.strictObject({
-      certificate_file: pemFile('a certificate chain'),
-      key_file: pemFile('a private key'),
+      certificate_file: asked(pemFile('a certificate chain'), {
+        option: ['--tls-certificate <file>', 'certificate chain, PEM; without it Puente speaks plain HTTP'],
+        question: 'File of the certificate chain, PEM?',
+      }),
+      key_file: asked(pemFile('a private key'), {
+        option: ['--tls-key <file>', 'private key of the certificate, PEM'],
+        question: 'File of its private key, PEM?',
+      }),
     }),
     body_limit_bytes: wholeNumber(1024, 1_048_576, 'bytes'),
     headers_timeout_ms: milliseconds(100, 600_000),
@@ -77,12 +111,12 @@ export const settings = z.strictObject({
   }),
   ops: z.strictObject({
     host: host(),
-    port: listeningPort(),
+    port: asked(listeningPort(), { question: "Port of the operators' door?" }),
     hosts: z
       .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/))
       .max(32)
       .meta({ allowed: 'a list of at most 32 host names in lower case, without ports' }),
-    token: orNull(secret(SHORTEST_TOKEN)),
+    token: asked(orNull(secret(SHORTEST_TOKEN)), { file: 'the token of the ops door' }),
     token_file: secretFile(),
     tokens: people(SHORTEST_TOKEN),
     tokens_file: secretFile(),
@@ -151,7 +185,12 @@ export const settings = z.strictObject({
   }),
   workers: wholeNumber(1, 256, 'processes'),
   postgres: z.strictObject({
-    url: orNull(databaseUrl()),
+    url: asked(orNull(databaseUrl()), {
+      option: ['--postgres', 'keep everything on the PostgreSQL server that PUENTE_POSTGRES_URL names'],
+      question:
+        'Address of the database, such as postgres://puente:password@db.example:5432/puente?sslmode=verify-full',
+      file: 'the address of the database, with its password',
+    }),
     url_file: secretFile(),
     connections: wholeNumber(1, 1000, 'connections'),
     connect_timeout_ms: milliseconds(100, 60_000),
@@ -174,7 +213,11 @@ export const settings = z.strictObject({
     dialect: choice(dialects),
     qr_notices: choice(qrNotices),
     point_payment_notices: choice(pointPaymentNotices),
-    notice_url: orNull(targetUrl()),
+    notice_url: asked(orNull(targetUrl()), {
+      option: ['--notify <url>', 'where notices of merchants without a URL of their own go'],
+      question: 'Notice URL of merchants without their own? (empty: their notices wait until one is set)',
+      is_optional: true,
+    }),
     safety_stop: choice(safetyModes),
     unknown_endpoint: choice(unknownPolicies),
     unknown_write: choice(['refuse', 'carry']),
@@ -233,7 +276,12 @@ export const settings = z.strictObject({
       .meta({ allowed: 'a list of 1 to 64 ports from 1 to 65535' }),
   }),
   webhook: z.strictObject({
-    secret: orNull(secret(SHORTEST_WEBHOOK_SECRET)),
+    secret: asked(orNull(secret(SHORTEST_WEBHOOK_SECRET)), {
+      option: ['--webhook-secret', 'take the secret of the order webhook from PUENTE_WEBHOOK_SECRET'],
+      question: "Secret of the application's order webhook, from the vendor's panel? (empty: later)",
+      is_optional: true,
+      file: "proves the vendor's events",
+    }),
     secret_file: secretFile(),
     unverified: choice(['read', 'refuse']),
     waiting_limit: wholeNumber(100, 10_000_000, 'events'),

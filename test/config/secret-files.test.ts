@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { describeSettings, isSecret, settingsInForce } from '../../src/config/describe.ts';
+import { describeSettings, settingsInForce } from '../../src/config/describe.ts';
 import { PuenteError } from '../../src/error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));
@@ -149,7 +149,7 @@ describe('a file of a secret', () => {
 
   it('is there for each secret that a variable can hold', () => {
     const settings = describeSettings();
-    const secrets = settings.filter(({ path }) => isSecret(path)).map(({ variable }) => `${variable}_FILE`);
+    const secrets = settings.filter(({ secret }) => secret).map(({ variable }) => `${variable}_FILE`);
     expect(secrets.length).toBeGreaterThan(5);
     expect(settings.map(({ variable }) => variable)).toEqual(expect.arrayContaining(secrets));
   });

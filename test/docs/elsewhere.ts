@@ -18,7 +18,7 @@ export const elsewhere: Record<string, string[]> = {
     'cp authority.pem ',
     'update-ca-certificates',
   ],
-  'Root and systemd; test/deploy/systemd.test.ts reads the unit, test/ops/cli/init.test.ts writes its files.': [
+  'Root and systemd; test/deploy/systemd.test.ts reads the unit, test/app/init.test.ts writes its files.': [
     'useradd ',
     'export PATH=/opt/puente/',
     'puente init ',

@@ -7,8 +7,6 @@ import { evidenceFaces, readinessFaces, registerFaces } from './evidence.ts';
 import { addFidelityCommand, type CheckFidelity } from './fidelity.ts';
 import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces } from './files.ts';
 import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
-import { addInitCommand } from './init.ts';
-import type { LoadInstaller } from './init-questions.ts';
 import { addMappingCommands, type FolderInSettings, tableFaces } from './mapping.ts';
 import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
@@ -26,7 +24,8 @@ interface ProgramParts {
   sandbox(options: { port?: string; host?: string; profile?: string; data?: string }): Promise<void>;
   restore: Restore;
   migrateStore: MigrateStore;
-  loadInstaller: LoadInstaller;
+  /** Adds options, help and action to `puente init`. */
+  fillInit(init: Command): void;
   examineOffline: ExamineOffline;
   checkFidelity: CheckFidelity;
   folderInSettings: FolderInSettings;
@@ -49,7 +48,9 @@ export function puenteProgram(parts: ProgramParts): Command {
     for (const some of faces) addRowCommands(program, some);
   };
   program.commandsGroup('First steps:');
-  addInitCommand(program, parts.loadInstaller);
+  parts.fillInit(
+    program.command('init').description('write the configuration of a real installation, asking for what it needs'),
+  );
   addServeCommand(program, parts.serve);
   addSandboxCommand(program, parts.sandbox);
   group('First steps', doctorFaces(parts.examineOffline));

@@ -5,11 +5,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
-import { openForAll } from '../../open.ts';
-import { HOUSE, puente } from '../../run-cli.ts';
-import { type Server, startServer } from '../../store/postgres/server.ts';
-import { keys, puenteInTerminal } from './terminal.ts';
+import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { keys, puenteInTerminal } from '../ops/cli/terminal.ts';
+import { HOUSE, puente } from '../run-cli.ts';
+import { type Server, startServer } from '../store/postgres/server.ts';
 
 interface Finding {
   name: string;

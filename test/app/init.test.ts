@@ -15,17 +15,17 @@ import {
 } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { closedTo, serviceUser } from '../../../src/app/init-here.ts';
-import { type Authority, makeAuthority } from '../../journeys/authority.ts';
-import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
-import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
-import { openForAll } from '../../open.ts';
-import { HOUSE, puente } from '../../run-cli.ts';
-import { command } from '../moves/command.ts';
-import { keys, puenteInTerminal } from './terminal.ts';
+import { closedTo, serviceUser } from '../../src/app/init-here.ts';
+import { type Authority, makeAuthority } from '../journeys/authority.ts';
+import { VENDOR_HOST } from '../journeys/vendor-host.ts';
+import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { keys, puenteInTerminal } from '../ops/cli/terminal.ts';
+import { command } from '../ops/moves/command.ts';
+import { HOUSE, puente } from '../run-cli.ts';
 
 const WEBHOOK_SECRET = 'hush-webhook-secret';
 const directory = mkdtempSync(join(tmpdir(), 'puente-init-'));
@@ -329,7 +329,7 @@ describe('by options', () => {
     expect(out).not.toContain('hush');
     expect(JSON.parse(out)).toEqual({
       config: join(into, 'puente.yaml'),
-      secrets: ['secret-key', 'ops-token', 'webhook-secret', 'postgres-url'].map((name) => ({
+      secrets: ['secret-key', 'ops-token', 'postgres-url', 'webhook-secret'].map((name) => ({
         path: join(into, 'secrets', name),
         about: expect.any(String),
       })),
@@ -466,11 +466,14 @@ describe('by options', () => {
     expect(own).toContain('npx puente stage <merchant> shadow');
   });
 
-  it('writes a configuration for the sandbox too', async () => {
+  it('writes a configuration for the sandbox too, with paths that hold wherever it is started', async () => {
     const into = folder();
-    const { code, err } = await command(['init', '--into', into, ...real, '--upstream', 'sandbox']);
+    const more = ['--upstream', 'sandbox', '--set', 'mappings.folder=own'];
+    const { code, err } = await command(['init', '--into', into, ...real, ...more]);
     expect([code, err]).toEqual([0, '']);
-    expect(readFileSync(join(into, 'puente.yaml'), 'utf8')).toContain('upstream: sandbox');
+    const text = readFileSync(join(into, 'puente.yaml'), 'utf8');
+    expect(text).toContain('upstream: sandbox');
+    expect(text).toContain(`folder: ${resolve('own')}\n`);
   });
 
   it('says which folder it can not write', async () => {
