@@ -2,7 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Client } from 'pg';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, DatabaseError } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
@@ -98,6 +99,13 @@ export function locationOf(url: string): string {
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** Processes of the previous version may use tables that a step changes; a deadlock with them rolls the step back. */
 const ATTEMPTS = 4;
+/** Whoever uses a table later waits behind a step that waits for it: a running `pg_dump` would stop all sales. */
+const LOCK_WAIT_MS = 1_000;
+/** In which those go on. */
+const LOCK_PAUSE_MS = 500;
+const IN_USE = '55P03';
+const END_IT =
+  'A table that the upgrade changes is in use: end what uses it (a pg_dump, an open psql), then start again; nothing was changed';
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
 export function postgresMigrations(): Migration[] {
@@ -108,7 +116,7 @@ export function postgresMigrations(): Migration[] {
  * Each step is one transaction with its version, under a lock that ends with it: a killed start leaves the old schema
  * or the new one, and no lock.
  * @param now epoch ms.
- * @throws PuenteError store_unusable when the schema is newer than this build.
+ * @throws PuenteError store_unusable when the schema is newer than this build, or a table stays in use elsewhere.
  */
 export async function migrate(
   client: Client,
@@ -129,6 +137,7 @@ export async function migrate(
         return;
       }
       failpoint('migration.begun');
+      await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
       await client.query(next.sql);
       if (current === 0) await nameDatabase(client, now);
       await client.query(`INSERT INTO puente_schema (version, name, applied_at) VALUES ($1, $2, $3)`, [
@@ -140,8 +149,11 @@ export async function migrate(
       await client.query('COMMIT');
     } catch (error) {
       await client.query('ROLLBACK').catch(() => undefined);
-      if (failureOf(error) !== 'again' || attempt === ATTEMPTS) throw error;
+      const is_in_use = error instanceof DatabaseError && error.code === IN_USE;
+      if (attempt === ATTEMPTS && is_in_use) throw databaseUnusable(location, textOf(error), END_IT, error);
+      if ((failureOf(error) !== 'again' && !is_in_use) || attempt === ATTEMPTS) throw error;
       attempt++;
+      if (is_in_use) await pause(LOCK_PAUSE_MS);
       continue;
     }
     failpoint('migration.committed');

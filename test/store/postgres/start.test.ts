@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { postgresMigrations } from '../../../src/store/postgres/prepare.ts';
+import { clientFor } from '../../../src/store/postgres/pool.ts';
+import { migrate, postgresMigrations } from '../../../src/store/postgres/prepare.ts';
 import { examineServer } from '../../../src/store/postgres/upkeep.ts';
 import { messages, newExchange } from '../contract/evidence-kit.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
@@ -52,6 +53,25 @@ describe('a start on a database', () => {
     const store = await openStore(url);
     expect((await store.upkeep.condition()).schema).toBe(newest);
     await store.close();
+  });
+
+  it('that finds a table in use elsewhere, as by pg_dump, holds nobody up behind it, and changes nothing', async () => {
+    const url = await server.database();
+    await (await openStore(url)).close();
+    const next = { version: newest + 1, name: 'next', sql: 'ALTER TABLE audit ADD COLUMN more TEXT' };
+    const start = async () => {
+      const client = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
+      await client.connect();
+      await migrate(client, 'here', [...postgresMigrations(), next], NOON).finally(() => client.end());
+    };
+    const dump = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
+    await dump.connect();
+    await dump.query('BEGIN; SELECT * FROM audit');
+    await expect(start()).rejects.toThrow(/^The database here can't be used: 55P03: .*end what uses it/);
+    expect(await server.run(url, 'SELECT version FROM puente_schema')).toHaveLength(newest);
+    await dump.end();
+    await start();
+    expect(await server.run(url, 'SELECT more FROM audit')).toEqual([]);
   });
 
   it('is refused on a newer schema, which stays as it is', async () => {
