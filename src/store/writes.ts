@@ -326,10 +326,10 @@ const declared = {
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     /** One that has expired waits for nobody, although no line says so yet. */
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND (state <> 'waiting' OR expires_at <= ?)`,
-    /** Items are counted, so it stays; by the new revision a step reads again. Values: merchant (2×), row, merchant. */
+    /** Items are counted, so it stays, without its units; by the new revision a step reads again. Values: merchant (2×), row, merchant. */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
-        THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
+        THEN json_remove(json_set(item.value, '$.merchant_id', 'erased', '$.detail', ''), '$.own', '$.ramp') ELSE item.value END) ORDER BY item.key)
         FROM json_each(bulk_moves.items) AS item),
       detail = CASE WHEN instr(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
       WHERE id = ? AND NOT (${AWAITS_IN_BULK('(SELECT ?)')})`,

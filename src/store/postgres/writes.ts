@@ -65,7 +65,7 @@ const own: Partial<Record<WriteName, string>> = {
   erase_from_bulk_move: `WITH erased (merchant) AS (SELECT CAST(? AS TEXT))
     UPDATE bulk_moves SET revision = revision + 1,
     items = (SELECT json_agg(CASE WHEN item.value ->> 'merchant_id' = merchant
-      THEN (item.value::jsonb || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
+      THEN (item.value::jsonb - 'own' - 'ramp' || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
       FROM json_array_elements(bulk_moves.items::json) WITH ORDINALITY AS item (value, place)),
     detail = CASE WHEN strpos(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
     FROM erased WHERE id = ? AND NOT (state IN ('proposed', 'running', 'paused') AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item

@@ -189,6 +189,21 @@ function itKeepsBulkMoves(harness: Harness): void {
     expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['moved', 'made']);
   });
 
+  it('leaves nothing of an erased merchant in its bulk moves and ramps but its place', async () => {
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const from = { stage: 'canary', share: 5, units_in: ['point:OF_THE_ERASED'] } as const;
+    const ramp = { step: 0, start: -1, since: NOON, from, legacy_p95_ms: null };
+    const own = { units_in: ['point:OF_THE_ERASED'] };
+    const items = [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({
+      ...({ merchant_id, state: 'moved', detail: `moved ${merchant_id}`, at: NOON } as const),
+      ...{ own, ramp },
+    }));
+    await store.moves.saveBulkMove(newBulk('one', { items }), 0, null);
+    await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
+    const erased = { merchant_id: 'erased', state: 'moved', detail: '', at: NOON };
+    expect((await store.moves.bulkMove('one'))?.items).toEqual([erased, items[1]]);
+  });
+
   it('lists bulk moves of some states, newest first', async () => {
     for (const [id, state] of [
       ['one', 'running'],

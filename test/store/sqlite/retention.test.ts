@@ -206,7 +206,7 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     state,
     detail: `${state}: words-of-${merchant_id}`,
     at: NOON,
-    own: { stage: 'canary' },
+    own: { stage: 'canary', units_in: [`point:words-of-${merchant_id}`] },
   });
   const stopped = newBulk('stopped', { state: 'stopped', detail: `The safety stop of ${MERCHANT} tripped` });
   await store.moves.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, 0, null);
@@ -226,7 +226,7 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
   expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
   await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
   expect((await store.moves.bulkMove(running.id))?.items).toEqual([
-    { ...line(MERCHANT, 'moved'), merchant_id: 'erased', detail: '' },
+    { merchant_id: 'erased', state: 'moved', detail: '', at: NOON },
     ...others,
   ]);
   expect(await store.moves.bulkMove(stopped.id)).toMatchObject({
