@@ -2,7 +2,7 @@
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
 import { CommanderError } from 'commander';
 import { PuenteError } from './error.ts';
-import { exitCodes, plain } from './ops/cli/output.ts';
+import { exitCodes, refusalText } from './ops/cli/output.ts';
 import { puenteProgram } from './ops/cli/program.ts';
 import { version } from './version.ts';
 
@@ -56,7 +56,7 @@ try {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
   } else if (error instanceof PuenteError) {
-    process.stderr.write(`${plain(error.message)}\n`);
+    process.stderr.write(`${refusalText(error)}\n`);
     process.exitCode = exitCodes.failed;
   } else {
     throw error;

@@ -136,11 +136,10 @@ function findingMethods(reader: Reader, writer: Writer) {
       const values: Value[] = [state, accepted_until, note, who, merchant_id, signature, revision];
       const result = await writer.commit({ steps: [{ write: 'save_difference', values, changes: 1 }], audit });
       const group = await difference(merchant_id, signature);
-      if (group === null) {
-        throw new PuenteError('not_found', `The merchant ${merchant_id} has no difference ${signature}.`);
-      }
+      const named = { merchant: merchant_id, signature };
+      if (group === null) throw new PuenteError('not_found', say('refusal.no_difference', named));
       if (result.kind === 'done') return group;
-      throw new PuenteError('conflict', say('refusal.difference_changed', { signature, expected: revision }));
+      throw new PuenteError('conflict', say('refusal.difference_changed', { ...named, expected: revision }));
     },
   } satisfies Partial<StoreMethods>;
 }

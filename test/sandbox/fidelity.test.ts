@@ -328,7 +328,8 @@ describe('the command', () => {
     const ran = await fidelity(kits[there], file('seller.token', `${token}\n`));
     expect(ran.code, ran.err).toBe(code);
     const golden = join(import.meta.dirname, 'golden', `fidelity-${there}.txt`);
-    await expect(ran.out.replaceAll(kits[there].sandbox.url, 'URL')).toMatchFileSnapshot(golden);
+    const text = `$ puente fidelity --against URL --token-file seller.token\n${ran.out}`;
+    await expect(text.replaceAll(kits[there].sandbox.url, 'URL')).toMatchFileSnapshot(golden);
     expect(ran.out + ran.err).not.toContain(token);
   });
 

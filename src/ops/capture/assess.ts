@@ -97,9 +97,9 @@ export async function assessmentOf(
   if (left_out !== null) remarks.push(left_out);
   if (sums.logged > 0) remarks.push(loggedRemark(sums.logged));
   if (sums.unanswered > 0)
-    remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as accepted by legacy.`);
+    remarks.push(`Calls without an answer in the capture: ${sums.unanswered}, counted as accepted by legacy.`);
   if (work.timeless > 0)
-    remarks.push(`${work.timeless} calls have no time in the capture: they count as made at the time of this report.`);
+    remarks.push(`Calls without a time in the capture: ${work.timeless}, counted as made at the time of this report.`);
   const nowhere = merchants.filter((id) => siteOf(work, id) === null);
   if (nowhere.length > 0 && sums.shadowed > 0)
     remarks.push(

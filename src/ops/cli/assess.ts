@@ -104,6 +104,7 @@ async function assess(file: string, options: AssessOptions, folder: string | nul
   if (options.output !== undefined) {
     const page = Readable.from([assessmentHtml(view, basename(file))]);
     await save(page, options.output, startProgress(options, 'report'));
+    process.stderr.write(`${options.output} is written.\n`);
   }
   print(options, view, textOf(view, listsOf));
   process.exitCode = VERDICT_EXIT[view.verdict];
@@ -237,7 +238,7 @@ function replayText(found: Replay): string {
     ...not_replayed.map(({ why, count }) => `left out, ${count}: ${why}`),
     ...not_compared.map(({ why, count }) => `not compared, ${count}: ${why}`),
     ...(changes.length === 0 ? [] : [changesText(found)]),
-    ...(found.verdict === 'same' ? [`No change in ${sums.replayed} calls.`] : []),
+    ...(found.verdict === 'same' ? [`No change. Calls replayed: ${sums.replayed}.`] : []),
     ...found.doubts.map((doubt) => `${found.verdict === 'changed' ? 'Also inconclusive' : 'INCONCLUSIVE'}: ${doubt}`),
   ].join('\n');
 }
@@ -253,5 +254,5 @@ function changesText({ changes, sums }: Replay): string {
     'shown by': 'sample',
     signature: 'signature',
   };
-  return `${sums.changed} calls would be done otherwise, in ${changes.length} ways:\n${table(columns, changes)}`;
+  return `Calls that would be done otherwise: ${sums.changed}. Changes: ${changes.length}.\n${table(columns, changes)}`;
 }

@@ -10,7 +10,7 @@ import type { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { saidOf } from '../readiness/side.ts';
 import type { Line } from '../report/report.ts';
 import type { Named } from '../seen.ts';
-import { exitCodes, facts, listed, merchantCell, namedAs, table, withName } from './output.ts';
+import { exitCodes, facts, hanging, listed, merchantCell, namedAs, table, withName } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
@@ -31,11 +31,12 @@ export const evidenceFaces: Faces = {
 equal: the field reached the order. different: it did not. seen: it was in calls proxied to legacy, which are not compared.
 unchecked: the operation was called, but its calls were not checked for the field. never seen: no call had it.`,
     examples: ['puente coverage 700100200 --state never_seen'],
-    text({ cells, operations }) {
+    text({ cells, operations, merchant_id }) {
       const never = operations.filter(({ calls }) => calls === 0).map((one) => one.operation);
-      return [coverageText(cells), ...(never.length === 0 ? [] : [`Operations never seen: ${never.join(', ')}`])].join(
-        '\n',
-      );
+      if (never.length === operations.length && cells.length === 0)
+        return `No such call of ${merchant_id} was seen; is it the merchant that is meant? puente can-migrate ${merchant_id}`;
+      const unseen = hanging(`Operations never seen (${never.length}): ${never.join(', ')}`, '  ');
+      return never.length === 0 ? coverageText(cells) : `${coverageText(cells)}\n${unseen}`;
     },
   }),
   unknowns: face<Named<UnknownView>[]>({
@@ -52,7 +53,7 @@ unchecked: the operation was called, but its calls were not checked for the fiel
   }),
   verdicts: face<Named<VerdictView>[]>({
     examples: ['puente verdicts --merchant 700100200'],
-    text: listed<Named<VerdictView>>('No create was shadowed yet: puente stage <merchant> shadow', {
+    text: listed<Named<VerdictView>>('No create was shadowed yet: puente stage <merchant> shadow --reason …', {
       merchant: merchantCell,
       operation: 'operation',
       verdict: ({ verdict }) => verdict.replace('_', ' '),

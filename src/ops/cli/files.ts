@@ -88,21 +88,26 @@ export const captureFaces: Faces = {
     text({ at, operation, lane, status, error, duration_ms, messages }) {
       const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
       const kept =
-        messages === null ? 'Its messages were not kept: puente capture on <merchant> keeps later ones.' : null;
+        messages === null
+          ? 'Its messages were not kept: puente capture on <merchant> --reason … keeps later ones.'
+          : null;
       return `${head}\n${kept ?? JSON.stringify(messages, null, 2)}`;
     },
   }),
   'capture list': face<CapturedCalls>({
     notes: 'puente capture show <id> has the messages of one; the page Explain of the console explains them.',
     examples: ['puente capture list --merchant 700100200'],
-    text: listed<CapturedCalls[number]>('No call was captured: puente capture on <merchant> keeps later ones.', {
-      at: 'at',
-      merchant: merchantCell,
-      operation: 'operation',
-      lane: 'lane',
-      status: 'status',
-      id: 'id',
-    }),
+    text: listed<CapturedCalls[number]>(
+      'No call was captured: puente capture on <merchant> --reason … keeps later ones.',
+      {
+        at: 'at',
+        merchant: merchantCell,
+        operation: 'operation',
+        lane: 'lane',
+        status: 'status',
+        id: 'id',
+      },
+    ),
   }),
   'capture export': face<undefined>({
     about: 'exchanges as a file of JSON lines, for assess and replay',
@@ -178,17 +183,21 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
     after: ({ after }) => after ?? 'none',
   });
   const told = [...decisions, ...incidents].map(
-    ({ at, who, action, subject, reason }) => `  ${at} ${who}: ${action} of ${subject}, ${reason}`,
+    // Reports of older builds have no change in words.
+    ({ at, who, action, subject, change, reason }) =>
+      `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
   );
   return [
     `${a.period.since} to ${a.period.until}, then ${b.period.since} to ${b.period.until}`,
-    `tables: ${tables.before}${tables.before === tables.after ? ', the same' : ` → ${tables.after}`}`,
-    ...(verdict.after === null && verdict.before === null
-      ? []
-      : [`verdict: ${verdict.before ?? 'none'} → ${verdict.after ?? 'none'}`]),
+    changeText('tables', tables),
+    ...(verdict.after === null && verdict.before === null ? [] : [changeText('verdict', verdict)]),
     shown(changes),
     ...(told.length === 0 ? [] : ['Decisions and incidents in between:', ...told]),
   ].join('\n');
+}
+
+function changeText(name: string, { before, after }: ReportDiff['verdict']): string {
+  return `${name}: ${before ?? 'none'}${before === after ? ', the same' : ` → ${after ?? 'none'}`}`;
 }
 
 interface Reconciled {
@@ -278,7 +287,7 @@ export const backupFaces: Faces = {
           : `${news.step}, ${bytesText(news.bytes)} of about ${bytesText(news.of_bytes)}`,
       ),
     text: ({ file, bytes, sha256, heads }) =>
-      `${file} is made and proved: ${bytesText(bytes)}, ${heads.links} links, ${heads.audit_sequence} audit lines.\nSHA-256 ${sha256}`,
+      `${file} is made and proved: ${bytesText(bytes)}; links: ${heads.links}, audit lines: ${heads.audit_sequence}.\nSHA-256 ${sha256}`,
   }),
   'backups list': face<BackupManifest[]>({
     examples: ['puente backups list'],

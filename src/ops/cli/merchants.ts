@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
+import { factText } from '../../locales/message.ts';
 import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
@@ -222,8 +223,14 @@ function stopText(in_force: MerchantView['in_force']): string {
 
 function shown(setting: { value: unknown } | undefined): string {
   const { value = null } = setting ?? {};
-  if (value === null || (Array.isArray(value) && value.length === 0)) return 'none';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object'
+    ? factText(JSON.parse(JSON.stringify(value, instantsShown))) || 'none'
+    : String(value);
+}
+
+/** Settings have instants in epoch ms. */
+function instantsShown(name: string, value: unknown): unknown {
+  return /^(from|until|\w+_at)$/.test(name) && typeof value === 'number' ? new Date(value).toISOString() : value;
 }
 
 export const eraseFaces: Faces = {

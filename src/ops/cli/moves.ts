@@ -113,7 +113,7 @@ async function watched<View>(
 
 function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
   const judged = judgementText(told.judgement);
-  if (!('result' in told)) return `would be, merchant ${path.id}\n${judged}`;
+  if (!('result' in told)) return `dry run, not moved: merchant ${path.id} stays as it is\n${judged}`;
   if (told.result === 'moved') return `${movedText(told)}\n${judged}`;
   const { id, expires_at } = told.proposed;
   const next = `Another approver can approve it until ${expires_at}: puente moves approve ${id} --reason …`;
@@ -249,7 +249,7 @@ Each merchant is judged like a single move; the ones that are refused are listed
   }),
   'bulk list': face<Omit<BulkView, 'items' | 'next'>[]>({
     examples: ['puente bulk list --json'],
-    text: listed('No bulk move yet; start one with puente bulk start.', {
+    text: listed('No bulk move yet; puente bulk start --help says how to start one.', {
       'bulk move': 'id',
       started: 'created_at',
       by: 'who',

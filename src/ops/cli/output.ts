@@ -8,6 +8,7 @@ import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { PuenteError } from '../../error.ts';
+import { factText } from '../../locales/message.ts';
 import { timeText } from '../../locales/words.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
@@ -40,12 +41,17 @@ export function print(options: Output, value: unknown, text: string): void {
   );
 }
 
-/** Instants as people read them; those of options stay as a command takes them. */
+/** The text of a refusal, on one or more lines of a terminal. */
+export function refusalText({ message }: PuenteError): string {
+  return plain(withTimes(message));
+}
+
+/** Instants as people read them; those of options, and examples, stay as a command takes them. */
 function withTimes(text: string): string {
   return text.replaceAll(INSTANT, (instant) => timeText(instant));
 }
 
-const INSTANT = /(?<!--[\w-]+[ =])\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+const INSTANT = /(?<!--[\w-]+[ =]|such as )\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** `JSON.stringify` escapes only control characters below U+0020; this escapes the rest of `UNSEEN`. */
 function escapedJson(json: string): string {
@@ -120,10 +126,9 @@ export function listed<Row>(none: string, columns: Columns<Row>): (rows: readonl
 }
 
 export function facts(value: object): string {
-  const shown = (one: unknown): string => (typeof one === 'object' && one !== null ? JSON.stringify(one) : String(one));
   return tableOf(
     ['fact', 'value'],
-    Object.entries(value).map(([name, one]) => [name, shown(one ?? 'none')]),
+    Object.entries(value).map(([name, one]) => [name, factText(one) || 'none']),
   );
 }
 

@@ -37,7 +37,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
   }),
   'ramps list': face<RampView[]>({
     examples: ['puente ramps list --open'],
-    text: listed<RampView>('No ramp yet; start one with puente ramp.', {
+    text: listed<RampView>('No ramp yet; puente ramp --help says how to start one.', {
       ramp: 'id',
       started: 'created_at',
       by: 'who',

@@ -49,7 +49,7 @@ puente can-migrate <merchant> judges one at once.`,
 
 function none({ totals }: FleetView): string {
   return totals.merchants === 0
-    ? 'No merchant has called yet, and none is set. Point a till at Puente, or set one: puente merchants set <merchant> --reason …'
+    ? 'No merchant has called yet, and none is set. Point a till at Puente, or set one: puente merchants set <merchant> --name … --new --reason …'
     : 'No merchant matches.';
 }
 
@@ -363,9 +363,10 @@ function verdictOf({ lines, head, expected, broken }: ChainView): string {
   return `The chain is intact: ${lines} ${lines === 1 ? 'line' : 'lines'}.\n${end}${known}`;
 }
 
-/** The facts of a line without a change, at most 80 characters; `--json` has all. */
+/** The first facts of a line without a change, in some 80 characters; `--json` has all. */
 function shortly(detail: Record<string, unknown>): string {
-  return factText(detail).slice(0, 80);
+  const text = factText(detail);
+  return text.length <= 80 ? text : `${text.slice(0, 80).replace(/,[^,]*$/, '')}, …`;
 }
 
 function markOf(text: string): { expect_sequence: string; expect_hash: string } {

@@ -56,7 +56,7 @@ directory.`,
 
 function restoredText({ path, moved_to, links, schema, from, is_proved }: RestoreOutcome): string {
   return [
-    `${path} is restored: ${links} links, schema ${schema}.`,
+    `${path} is restored: links: ${links}, schema ${schema}.`,
     ...(moved_to === null ? [] : [`The earlier database was moved to ${moved_to}.`]),
     ...(is_proved ? [] : ['The backup has no manifest beside it, so its bytes could not be verified.']),
     `Writes after ${new Date(from).toISOString()} are not in it, including moves of merchants. Start Puente with the same secret key, then see: puente doctor`,

@@ -40,7 +40,7 @@ ${field.merchant(words, query.merchant)}
 ${field.period(words, query)}
 <p class="tick"><input id="captured" name="captured" type="checkbox" value="true" checked><label for="captured">${t('captures.only')}</label></p>
 <p><button>${t('captures.save')}</button></p></form>`,
-  html`${t('captures.export_lead')} <code>puente assess FILE</code>, <code>puente replay FILE</code>`,
+  html`${t('captures.export_lead')} <code>puente assess FILE</code>, <code>puente replay FILE --against tables</code>`,
 )}`;
     return { title: t('captures.title'), content };
   },

@@ -193,7 +193,7 @@ function integrity({ integrity, condition }: StorageFacts): Finding {
   if (integrity === 'ok') return about('integrity').fine(`${bytesText(condition.file_bytes)} were read and are sound`);
   return about('integrity').problem(
     `The file is damaged: ${integrity}.`,
-    'Stop Puente and restore a backup: puente restore FILE --into DIR --replace',
+    'Stop Puente and restore a backup: puente restore FILE --into DIR --replace --reason …',
   );
 }
 

@@ -81,7 +81,7 @@ export interface ExaminedFile {
 
 export function offlineFindings(file: ExaminedFile): Finding[] {
   const { path, schema, newest_schema, integrity, wrong } = file;
-  const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
+  const restore = 'Restore a backup: puente restore FILE --into DIR --replace --reason …';
   if (file.transferred_to !== null)
     return [
       about('database').problem(

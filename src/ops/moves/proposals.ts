@@ -113,7 +113,10 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
     const proposal = await waiting(ports, id);
     refuseUnlessApprover(person);
     if (proposal.proposed_by === person.name)
-      throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
+      throw new PuenteError(
+        'forbidden',
+        say('refusal.own_proposal', { name: person.name, command: `puente moves decline ${id} --reason …` }),
+      );
     const judged = await judgeFor(
       ports,
       await merchantOf(ports, proposal.merchant_id),

@@ -198,7 +198,11 @@ export function changeRamp(
 async function refuseApproval(ports: Ports, ramp: Ramp, person: Person, now: number): Promise<void> {
   if (!isEnough(person.role, 'approver'))
     throw new PuenteError('forbidden', say('refusal.second_role', { name: person.name, role: person.role }));
-  if (ramp.who === person.name) throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
+  if (ramp.who === person.name)
+    throw new PuenteError(
+      'forbidden',
+      say('refusal.own_proposal', { name: person.name, command: `puente ramps cancel ${ramp.id} --reason …` }),
+    );
   if (expiresAt(ports, ramp) > now) return;
   throw new PuenteError('refused', say('refusal.ramp_state', { id: ramp.id, state: 'expired' }));
 }

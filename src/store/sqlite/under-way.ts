@@ -50,7 +50,7 @@ export function refuseUnderWay(path: string): void {
   if (restoring !== null) {
     const { moved_to } = restoring;
     const before = moved_to === null ? '' : `; the database of before is kept as ${moved_to}, with its log`;
-    const repair = `Repeat it: puente restore FILE --into DIR --replace${before}`;
+    const repair = `Repeat it: puente restore FILE --into ${dirname(path)} --replace --reason …${before}`;
     throw storeUnusable(path, 'a restore into it was cut off', repair);
   }
   const transferred = transferredNote(path);

@@ -89,7 +89,7 @@ describe('a refusal tells its codes', () => {
     await bench.till(`/point/integration-api/devices/${device}/payment-intents`, { body: { amount: 1500 } });
     const { body } = await bench.as(EVA, 'POST', erase, {});
     expect(body).toMatchObject({
-      in_the_way: [expect.stringContaining('1 sales on orders are open')],
+      in_the_way: [expect.stringContaining('1 sale on orders is open')],
       in_the_way_said: [{ code: 'held_back.links', facts: { count: 1 } }],
     });
     const refused = await refusedAs(EVA, 'POST', erase, { apply: true, ...why });

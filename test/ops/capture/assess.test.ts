@@ -53,7 +53,7 @@ describe('sums', () => {
   test('a call without a time counts as made now, and that is said', async () => {
     const { remarks } = await assessed(lines(create(), create({}, { at: undefined })), { site: 'MLA' });
     expect(remarks).toEqual([
-      expect.stringMatching(/^1 calls have no time.* count as made at the time of this report/),
+      expect.stringMatching(/^Calls without a time.*: 1, counted as made at the time of this report/),
     ]);
   });
 
@@ -62,7 +62,7 @@ describe('sums', () => {
       site: 'MLA',
     });
     expect(sums.unanswered).toBe(1);
-    expect(remarks).toEqual([expect.stringMatching(/^1 calls have no answer/)]);
+    expect(remarks).toEqual([expect.stringMatching(/^Calls without an answer in the capture: 1,/)]);
     expect(await book.evidence.differences({}, NOW)).toMatchObject([{ what: 'verdict', legacy: '200' }]);
   });
 });

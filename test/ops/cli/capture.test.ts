@@ -145,7 +145,7 @@ describe('a capture of a running Puente', () => {
     expect(captured.out.trim().split('\n')).toHaveLength(3);
     const same = await command(['replay', output, '--against', 'tables']);
     expect(same).toMatchObject({ code: 0, out: expect.stringContaining('2 lines = 1 replayed + 1 left out') });
-    expect(same.out).toContain('No change in 1 calls.');
+    expect(same.out).toContain('No change. Calls replayed: 1.');
     const doubtful = async (text: string) => {
       const { code, out } = await command(['replay', written('doubtful.jsonl', text), '--against', 'tables']);
       expect(out).not.toContain('No change');

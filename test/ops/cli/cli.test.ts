@@ -138,7 +138,19 @@ describe('serve', () => {
       });
       await eventually(
         async () => out,
-        (text) => text.includes('/pay'),
+        (text) => text.includes('/_sandbox/settings'),
+      );
+      const told = out
+        .replaceAll(data_dir, 'DATA')
+        .replaceAll(/(?<=127\.0\.0\.1:)\d+/g, 'PORT')
+        .replaceAll(/(?<=TOKEN=|ops token +)\w+/g, 'TOKEN')
+        .replaceAll(/\b\d+\.\d\d\b/g, 'N');
+      const greeting = told
+        .split('\n')
+        .filter((line) => !line.startsWith('{'))
+        .join('\n');
+      await expect(`$ puente serve --notify URL\n${greeting}`).toMatchFileSnapshot(
+        join(import.meta.dirname, 'golden', 'serve.txt'),
       );
       const [door, sandbox] = [/public door +(\S+)/, /the sandbox, (\S+)/].map((line) => line.exec(out)?.[1]);
       const sale = { token: tokenOf(ARGENTINA), body: { amount: 1500 } };

@@ -1,5 +1,7 @@
 /** The manual: every command is explained in full, `man` reads the page puente(1), and its facts match the program. */
 import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandsOf, isAct, withManual } from '../../../src/ops/cli/help.ts';
@@ -40,6 +42,22 @@ describe('the help', () => {
     const stranger = new Command('puente').argument('<thing>');
     expect(() => withManual(stranger, { examples: [] })).toThrow('<thing> of puente has no description');
   });
+});
+
+it('what each command prints is in a golden file', () => {
+  /** Their output is no text for people, or needs more than a test has. */
+  const elsewhere = {
+    openapi: 'JSON',
+    completion: 'a script of a shell',
+    init: 'questions: init.test.ts',
+    sandbox: 'the lines of `serve`',
+    'migrate-store': 'a PostgreSQL server: test/store/postgres/transfer.test.ts',
+  };
+  const golden = globSync('test/**/golden/*.txt', { cwd: HOUSE }).map((file) =>
+    readFileSync(join(HOUSE, file), 'utf8'),
+  );
+  const missing = acts.filter(({ name }) => !new RegExp(`\\$ puente ${name}( |$)`, 'm').test(golden.join('\n')));
+  expect(missing.map(({ name }) => name).toSorted()).toEqual(Object.keys(elsewhere).toSorted());
 });
 
 describe('the page', () => {

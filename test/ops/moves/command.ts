@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { vi } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
-import { exitCodes } from '../../../src/ops/cli/output.ts';
+import { exitCodes, refusalText } from '../../../src/ops/cli/output.ts';
 import { programHere } from '../../program.ts';
 import type { Ran } from '../../run-cli.ts';
 
@@ -28,7 +28,7 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
     return { code: Number(process.exitCode ?? exitCodes.done), out: out.join(''), err: err.join('') };
   } catch (error) {
     if (error instanceof CommanderError) return { code: exitCodes.usage, out: out.join(''), err: err.join('') };
-    if (error instanceof PuenteError) return { code: exitCodes.failed, out: out.join(''), err: error.message };
+    if (error instanceof PuenteError) return { code: exitCodes.failed, out: out.join(''), err: refusalText(error) };
     throw error;
   } finally {
     process.exitCode = undefined;

@@ -285,7 +285,7 @@ describe('diff', () => {
     };
     const { changes } = diffReports(paid(2, '30.00'), paid(3, '90071992547409.93'));
     expect(changes).toMatchObject([
-      { line: 'sale orders point ARS paid', before: '2 rows, 30.00', after: '3 rows, 90071992547409.93' },
+      { line: 'sale orders point ARS paid', before: 'count 2, sum 30.00', after: 'count 3, sum 90071992547409.93' },
     ]);
     const { sums: _sums, ...older } = paid(2, '30.00');
     expect(diffReports(readReport(JSON.stringify(older), 'old.json'), paid(3, '45.00')).changes).toEqual([]);
