@@ -1,7 +1,6 @@
 /** Starts real parts for tests: Puente with its sandbox on free ports, tills, and receivers of notices. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
@@ -13,6 +12,7 @@ import type { Clock } from '../src/proxy/clock.ts';
 import type { Profile } from '../src/sandbox/assumptions.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
+import { listen, shut } from './listen.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
 /** People of the ops door, one per role; `PEOPLE` is their setting. */
@@ -203,8 +203,7 @@ export async function startReceiver(
       for (const look of waiting) look();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}/notices`,
     received,
@@ -217,11 +216,7 @@ export async function startReceiver(
         waiting.push(look);
         look();
       }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => shut(server),
   };
 }
 

@@ -1,10 +1,10 @@
 /** One Puente on a database with many links: filled, started, and ready. */
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { synchronise } from '../../src/store/sqlite/under-way.ts';
+import { listen, shut } from '../../test/listen.ts';
 import { prepareSales } from '../cases/prepare.ts';
 import { createIntent } from '../cases/requests.ts';
 import type { Ground } from '../contestants/contestants.ts';
@@ -90,8 +90,7 @@ async function makeDoubts(ground: Omit<Ground, 'upstream'>, count: number): Prom
       response.end('{"id":700100200,"nickname":"BENCH","site_id":"MLA","country_id":"AR"}');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  const port = await listen(server);
   const puente = await startPuente(
     { ...ground, upstream: `http://127.0.0.1:${port}` },
     {
@@ -110,8 +109,7 @@ async function makeDoubts(ground: Omit<Ground, 'upstream'>, count: number): Prom
     );
   }
   await puente.stop();
-  server.closeAllConnections();
-  server.close();
+  await shut(server);
 }
 
 // Large databases, made in bulk: copies of one paid sale, each with ids of its own.

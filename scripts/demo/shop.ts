@@ -1,7 +1,7 @@
 /** One merchant's shop: its tills' connection, its receiver of notices, and its record of sales. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen, shut } from '../../test/listen.ts';
 import type { Answer } from '../http.ts';
 import { type Connection, connect, newCounts } from '../make-capture/counter.ts';
 import type { Stand } from './stand.ts';
@@ -76,8 +76,7 @@ export async function openShop(stand: Stand, { merchant, site, name, units }: Sh
     );
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  const port = await listen(server);
   const notice_url = `http://127.0.0.1:${port}/notification`;
   // The vendor's panel as the merchant filled it in.
   const panel = { url: notice_url, topic: 'point_integration_wh', secret: notice_secret };
@@ -108,10 +107,7 @@ export async function openShop(stand: Stand, { merchant, site, name, units }: Sh
         look();
       }),
     async close() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await shut(server);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The shops' receivers of notices: record deliveries, sometimes read the intent first, fail while trouble is on. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { listen, shut } from '../../test/listen.ts';
 import type { Chance } from '../make-capture/chance.ts';
 
 export interface Receivers {
@@ -80,16 +80,4 @@ function noticeOf(query: URLSearchParams, text: string): { topic: string; id: st
   if (topic.startsWith('point')) return { topic: 'point', id, state: String(said.state) };
   const isPayment = topic === 'payment';
   return { topic: isPayment ? 'payment' : 'merchant_order', id, state: isPayment ? '' : String(said.status ?? '') };
-}
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port; // a listening TCP server has one
-}
-
-function shut(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

@@ -1,6 +1,6 @@
 /** The parts of a crash test that outlive the server: sandbox, receiver, webhook address and data directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { faultSchema } from '../../src/sandbox/actions.ts';
@@ -8,6 +8,7 @@ import { createFault } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
+import { listen } from '../listen.ts';
 import { type Build, type Child, SOURCES, startChild } from './child.ts';
 import { keptBundle } from './kept-bundle.ts';
 
@@ -167,8 +168,7 @@ async function startAddress(): Promise<{ url: string; port: number | null; close
       one.pipe(other);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   const address = {
     url: `http://127.0.0.1:${port}`,
     port: null as number | null, // no server before the first start

@@ -1,5 +1,6 @@
 /** An address in front of a PostgreSQL server, like a virtual address or a proxy: redirected, cut or stalled. */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listen } from '../listen.ts';
 
 export interface Relay {
   urlFor(direct: string): string;
@@ -60,8 +61,7 @@ export async function startRelay(port: number): Promise<Relay> {
     });
     outgoing.on('data', passing(state, line, incoming));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const own = (server.address() as AddressInfo).port; // a listening TCP server has one
+  const own = await listen(server);
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };

@@ -1,6 +1,6 @@
 /** An upstream that answers only as the golden exchange says, and records every call that is not in it. */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { listen, shut } from '../listen.ts';
 import type { Answer, Step } from './kit.ts';
 import { fill, learn, type Names } from './placeholders.ts';
 
@@ -56,7 +56,7 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
     });
   const orders = door('orders');
   const legacy = door('legacy');
-  const [url, legacy_url] = [await listening(orders), await listening(legacy)];
+  const [url, legacy_url] = [`http://127.0.0.1:${await listen(orders)}`, `http://127.0.0.1:${await listen(legacy)}`];
   return {
     url,
     legacy_url,
@@ -81,11 +81,7 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
       return scene;
     },
     async close() {
-      for (const server of [orders, legacy]) {
-        const closed = new Promise((resolve) => server.close(resolve));
-        server.closeAllConnections();
-        await closed;
-      }
+      for (const server of [orders, legacy]) await shut(server);
     },
   };
 }
@@ -167,9 +163,4 @@ function parsed(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-async function listening(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server that listens has one
 }

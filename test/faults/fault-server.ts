@@ -1,6 +1,7 @@
 /** A scriptable server on real sockets that misbehaves on request, as upstream or as a receiver of notices. */
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { listen, shut } from '../listen.ts';
 import { readRequests } from './fault-server-request.ts';
 
 export interface Heard {
@@ -93,7 +94,7 @@ export async function startFaultServer(
 export async function refusedUrl(): Promise<string> {
   const server = createServer();
   const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
+  await shut(server);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -147,11 +148,4 @@ export async function startGate(first_port: number): Promise<Gate> {
       }),
   };
   return gate;
-}
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    // A listening TCP server has an address with a port.
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-  });
 }

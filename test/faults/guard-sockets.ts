@@ -1,5 +1,6 @@
 /** Records every TCP connection that this process begins, below TLS and Node's choice of addresses. */
 import { createServer } from 'node:net';
+import { listen, shut } from '../listen.ts';
 
 export interface Begun {
   address: string;
@@ -53,9 +54,9 @@ export async function watchSockets(): Promise<SocketWatch> {
 /** The prototype of all TCP handles of this process, found through a listening server. */
 async function tcpHandle(): Promise<TcpHandle> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listen(server);
   const { _handle } = server as unknown as { _handle: object }; // an internal field, missing in Node's types
   const prototype = Object.getPrototypeOf(_handle) as TcpHandle; // the native class has both calls
-  await new Promise((resolve) => server.close(resolve));
+  await shut(server);
   return prototype;
 }

@@ -1,11 +1,12 @@
 /** The outbound guard and the corpus, with three resolvers; all connections of this process are recorded (P8, I9). */
 import type { LookupAddress } from 'node:dns';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { createSender, type SendResult } from '../../src/proxy/notices/delivery.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 import { type Resolve, systemResolver } from '../../src/proxy/notices/resolve.ts';
+import { listen, shut } from '../listen.ts';
 import { NAMED_URLS, OWN_HOSTS, PUBLIC_URLS, REFUSED_URLS } from './guard-corpus.ts';
 import { isPublic } from './guard-oracle.ts';
 import { type Begun, type SocketWatch, watchSockets } from './guard-sockets.ts';
@@ -175,8 +176,7 @@ describe('the socket after it is connected', () => {
       });
       socket.on('error', () => socket.destroy());
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a listening TCP server has one
+    const port = await listen(server);
     sockets.divert(port);
     const sender = createSender({
       policy: { ...POLICY, allow_http: true },
@@ -192,7 +192,7 @@ describe('the socket after it is connected', () => {
     } finally {
       sockets.divert(null);
       await sender.close();
-      await new Promise((resolve) => server.close(resolve));
+      await shut(server);
     }
   });
 });

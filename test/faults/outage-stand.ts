@@ -1,12 +1,12 @@
 /** Puente with a sandbox that can be cut off and a clock that can jump hours; it counts upstream calls. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { request } from 'undici';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../kit.ts';
+import { listen, shut } from '../listen.ts';
 import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 
 export interface Outage extends Outside {
@@ -38,8 +38,7 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
     else if (is_read && holds_reads) answerReads.push(() => void forward(sandbox.url, incoming, response));
     else void forward(sandbox.url, incoming, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   const clock = { now: () => Date.now() + offset_ms, sleep: (ms: number) => sleep(ms) };
   const outside = await startOutside(`http://127.0.0.1:${port}`, settings, { clock });
   const control: Outage['control'] = (path, options) => call(`${sandbox.url}/_sandbox${path}`, options);
@@ -76,8 +75,7 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
     },
     async close() {
       await outside.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await shut(server);
       await sandbox.close();
     },
   };

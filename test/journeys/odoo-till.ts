@@ -1,9 +1,9 @@
 /** A till like Odoo's `pos_mercado_pago`; written from `docs/field-notes.md` Point §4.1, finding 3 and finding 9. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { request } from 'undici';
+import { listen, shut } from '../listen.ts';
 
 /** An answer's JSON: the till tests for keys and ignores the HTTP status. */
 type Reply = Record<string, unknown>;
@@ -79,8 +79,7 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
       if (status === 200) arrival();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     webhook_url: `http://127.0.0.1:${port}/pos_mercado_pago/notification`,
     handled,
@@ -189,8 +188,5 @@ function jsonOrNull(text: string): Reply | null {
 }
 
 function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+  return shut(server);
 }

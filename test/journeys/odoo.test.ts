@@ -1,9 +1,9 @@
 /** A till in Odoo's style, which depends on signed and truthful webhooks (`docs/field-notes.md` Point §4.1). */
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, type Bench, call, DEVICE, SECOND_DEVICE, startBench, tokenOf } from '../kit.ts';
+import { listen, shut } from '../listen.ts';
 import { type OdooSettings, type OdooTill, startOdooTill } from './odoo-till.ts';
 
 const SECRET = 'secret-of-this-merchants-panel';
@@ -300,14 +300,12 @@ async function startReceiver(answer: (response: ServerResponse) => void): Promis
     calls++;
     answer(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}/`,
     calls: () => calls,
     async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await shut(server);
     },
   };
 }

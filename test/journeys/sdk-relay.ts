@@ -1,5 +1,6 @@
 /** The address that tills and upstream call: it survives restarts of Puente, and can lose answers. */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listen } from '../listen.ts';
 
 export interface Relay {
   port: number;
@@ -36,8 +37,7 @@ export async function startRelay(): Promise<Relay> {
     });
     puente.on('end', () => till.end());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   const relay: Relay = {
     port,
     target: null,

@@ -1,9 +1,9 @@
 /** Refused starts, and settings and clock of the control door; other tests of it are in `conformance/control.yaml`. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { listAssumptions } from '../../src/sandbox/assumptions.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { listen, shut } from '../listen.ts';
 import { openForAll } from '../open.ts';
 import { openKit } from './kit.ts';
 
@@ -19,13 +19,12 @@ describe('start', () => {
 
   test('a taken port is named with its setting', async () => {
     const taken = createServer();
-    await new Promise<void>((resolve) => void taken.listen(0, '127.0.0.1', resolve));
-    const { port } = taken.address() as AddressInfo; // a TCP server's address is never text
+    const port = await listen(taken);
     await expect(startSandbox({ port, host: '127.0.0.1' })).rejects.toMatchObject({
       code: 'bad_setting',
       message: `sandbox.port: 127.0.0.1:${port} is in use; choose another port, or 0 for a free one`,
     });
-    await new Promise((resolve) => taken.close(resolve));
+    await shut(taken);
   });
 });
 

@@ -12,6 +12,7 @@ import { openAccount, textAt } from '../../src/sandbox/fidelity/account.ts';
 import { facts, notProbed } from '../../src/sandbox/fidelity/expected.ts';
 import { chapters } from '../../src/sandbox/fidelity/probes.ts';
 import { type FidelityOrder, type FidelityReport, runFidelity } from '../../src/sandbox/fidelity/run.ts';
+import { listen } from '../listen.ts';
 import { openForAll } from '../open.ts';
 import { puente } from '../run-cli.ts';
 import { type Folder, newFolder } from '../store/sqlite/kit.ts';
@@ -153,7 +154,7 @@ describe('what was made is ended', () => {
       if (instead === null) return request.socket.destroy();
       return response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listen(server);
   });
   beforeEach(() => {
     meddle = () => undefined;
@@ -261,7 +262,7 @@ describe('an upstream that echoes what it was sent', () => {
       const me = { id: Number(ARGENTINA), site_id: 'MLA', tags: ['test_user'] };
       response.end(JSON.stringify(is_me ? me : { errors: [{ code }], status: code }));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listen(server);
   });
   afterAll(() => void server.close());
 
@@ -289,7 +290,7 @@ describe('an account that is not for tests', () => {
       response.writeHead(is_me ? 200 : 404, { 'content-type': 'application/json' });
       response.end(JSON.stringify(is_me ? { id: 700100200, site_id: 'MLA', tags: ['normal'] } : { errors: [] }));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listen(server);
   });
   afterAll(() => void server.close());
 

@@ -1,7 +1,7 @@
 /** Receivers of notifications that read inside their handler, answer too late, or do not exist. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
+import { listen, shut } from '../listen.ts';
 import { openForEach } from '../open.ts';
 import { startReceiver } from './legacy/kit.ts';
 import { ARGENTINA, openShop, storeOrder, v2Path } from './legacy/qr-kit.ts';
@@ -84,9 +84,8 @@ it('that takes longer than the patience is tried again', async () => {
 
 it('that is not there is tried again', async () => {
   const taken = createServer();
-  await new Promise<void>((resolve) => void taken.listen(0, '127.0.0.1', resolve));
-  const { port } = taken.address() as AddressInfo; // a TCP server's address is never text
-  await new Promise((resolve) => taken.close(resolve));
+  const port = await listen(taken);
+  await shut(taken);
   await shop.control('PUT', 'webhooks', { url: `http://127.0.0.1:${port}/` });
   await shop.order();
   await shop.atTerminal('pay');

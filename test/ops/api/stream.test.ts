@@ -1,6 +1,6 @@
 /** Streamed answers of the ops API: made at the reader's pace, stopped when the reader leaves, never silently cut. */
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
@@ -12,6 +12,7 @@ import type { Streamed } from '../../../src/ops/api/stream.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { call, eventually, OPS_TOKEN } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 
 const PART = 'x'.repeat(64 * 1024);
 /** Far more than all buffers between server and client hold. */
@@ -20,8 +21,7 @@ const MANY = 4_000;
 let server: Server | null = null;
 const lines: string[] = [];
 afterEach(async () => {
-  server?.closeAllConnections();
-  await new Promise((resolve) => (server === null ? resolve(null) : server.close(resolve)));
+  if (server !== null) await shut(server);
   server = null;
   lines.length = 0;
 });
@@ -43,8 +43,7 @@ async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: 
   app.use(opsRouter([row], handed, createSignIn(members, { now: Date.now }, log)));
   app.use(tellError(log));
   server = createServer(app);
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/parts/1`; // it listens on TCP
+  return `http://127.0.0.1:${await listen(server)}/api/parts/1`;
 }
 
 /** Counts the parts made, and records whether the generator ended. */

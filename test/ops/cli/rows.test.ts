@@ -11,6 +11,7 @@ import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { renderRows } from '../../../src/ops/api/openapi.ts';
 import { commandsOf, manualOf } from '../../../src/ops/cli/help.ts';
 import { addRowCommands } from '../../../src/ops/cli/rows.ts';
+import { listen } from '../../listen.ts';
 import { programHere } from '../../program.ts';
 import { command } from '../moves/command.ts';
 
@@ -47,7 +48,7 @@ beforeAll(async () => {
     calls.push({ method: request.method ?? '', url: new URL(request.url ?? '', 'http://door'), body });
     response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER));
   });
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  await listen(door);
 });
 afterAll(() => {
   door.close();

@@ -1,12 +1,12 @@
 /** Streamed answers at the command line: text and lines as they arrive, and a file that is complete or absent. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callOps, linesOfOps, streamOps } from '../../../src/ops/cli/ops-client.ts';
 import { save, startProgress } from '../../../src/ops/cli/output.ts';
+import { listen, shut } from '../../listen.ts';
 
 let address: { ops: string };
 const directory = mkdtempSync(join(tmpdir(), 'puente-stream-'));
@@ -35,13 +35,11 @@ const server = createServer((request, response) => answers[request.url ?? '']?.(
 
 beforeAll(async () => {
   process.env.PUENTE_OPS_TOKEN = 'ops-token-of-the-tests';
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  address = { ops: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }; // it listens on TCP
+  address = { ops: `http://127.0.0.1:${await listen(server)}/` };
 });
 afterAll(async () => {
   delete process.env.PUENTE_OPS_TOKEN;
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await shut(server);
   rmSync(directory, { recursive: true, force: true });
 });
 

@@ -1,12 +1,12 @@
 /** A real server in front of a real sandbox that can change its reads of orders. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { request } from 'undici';
 import type { AppParts } from '../../../src/app/app.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 import { type Outside, startOutside } from './unruly.ts';
 
 export type WireOrder = Record<string, unknown> & { id: string; status: string };
@@ -43,8 +43,7 @@ export async function openFront(settings: Record<string, string> = {}, parts: Ap
     if (is_read) reads++;
     void forward(sandbox.url, incoming, response, is_read ? front.lie : null);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   const outside = await startOutside(`http://127.0.0.1:${port}`, { ...QUIET, ...settings }, parts);
   sandbox.world.configure({
     webhook_url: `${outside.app.public_url}/webhooks/orders`,
@@ -61,8 +60,7 @@ export async function openFront(settings: Record<string, string> = {}, parts: Ap
       control(`/terminals/${merchant}/${device}/${action}`, { body: {} }),
     async close() {
       await outside.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await shut(server);
       await sandbox.close();
     },
   };

@@ -2,11 +2,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 import { idOf, legacyErrorOf } from './till.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly, type Unruly } from './unruly.ts';
@@ -353,14 +354,9 @@ async function streamServer(
     incoming.resume();
     void write(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => shut(server),
   };
 }

@@ -1,11 +1,11 @@
 /** Peeking at a body of any length and chunking loses no byte of it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { peekUpTo } from '../../../src/proxy/http/request.ts';
+import { listen, shut } from '../../listen.ts';
 
 const LIMIT = 65_536;
 let server: Server;
@@ -23,13 +23,9 @@ beforeAll(async () => {
     }
     response.end(JSON.stringify({ peeked, length, digest: hash.digest('hex') }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a listening TCP server has one
+  url = `http://127.0.0.1:${await listen(server)}`;
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => shut(server));
 
 function* inPieces(body: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < body.length; at += size) yield body.subarray(at, at + size);

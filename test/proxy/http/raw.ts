@@ -1,5 +1,6 @@
 /** HTTP written by hand: requests that no client library sends, and answers as raw bytes. */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listen } from '../../listen.ts';
 
 export interface RawAnswer {
   status: number;
@@ -82,8 +83,7 @@ export async function startRawUpstream(
       if (!is_early) answer(request, socket);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}`,
     requests,

@@ -1,12 +1,12 @@
 /** An upstream with any answers, for those that the sandbox never gives. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppParts, startApp } from '../../../src/app/app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tables, tokenOf } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 
 export interface Seen {
   method: string;
@@ -34,16 +34,11 @@ export async function startUnruly(handle: (seen: Seen, response: ServerResponse)
       handle(one, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}`,
     seen,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => shut(server),
   };
 }
 

@@ -1,12 +1,12 @@
 /** Double reads: lists are compared in any order, noise is ignored, errors are compared like answers. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redactValue } from '../../../src/proxy/evidence/redact.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../../../src/proxy/shadow/double-read.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { call, tokenOf } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 import { openForAll } from '../../open.ts';
 import { openKit } from '../../sandbox/kit.ts';
 import { tables, taskOf, tools } from './kit.ts';
@@ -51,8 +51,7 @@ describe('the device list', () => {
   let reading: DoubleReadTools;
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a listening TCP server has one
+    const port = await listen(server);
     const baseUrl = `http://127.0.0.1:${port}`;
     upstream = createUpstream({ baseUrl, connections: 2, connectTimeout_ms: 2_000, userAgent: 'test' });
     const client = readOnly(upstream);
@@ -60,8 +59,7 @@ describe('the device list', () => {
   });
   afterAll(async () => {
     await upstream.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await shut(server);
   });
   beforeEach(() => {
     asked.length = 0;

@@ -1,7 +1,6 @@
 /** A shadow can't write: by its types, by its imports, and with an upstream that counts every write as a failure. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -15,6 +14,7 @@ import {
 import { type ShadowTools, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
+import { listen, shut } from '../../listen.ts';
 import { createOf, randomOf, tables, taskOf, tools } from './kit.ts';
 
 const directory = fileURLToPath(new URL('../../../src/proxy/shadow', import.meta.url));
@@ -108,8 +108,7 @@ describe('with an upstream that is a trap', () => {
   let upstream: UpstreamClient;
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a listening TCP server has one
+    const port = await listen(server);
     upstream = createUpstream({
       baseUrl: `http://127.0.0.1:${port}`,
       connections: 2,
@@ -119,8 +118,7 @@ describe('with an upstream that is a trap', () => {
   });
   afterAll(async () => {
     await upstream.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await shut(server);
   });
 
   it(

@@ -1,7 +1,7 @@
 /** A collector for tests: receives OTLP over HTTP as JSON, and records it. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { eventually } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 
 export interface Span {
   traceId: string;
@@ -54,8 +54,7 @@ export async function startCollector(): Promise<Collector> {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   // The wire format: https://github.com/open-telemetry/opentelemetry-proto
   const sent = (path: string): Wire[] =>
     requests.filter((one) => one.path === path).map(({ bytes }) => JSON.parse(bytes.toString('utf8')) as Wire);
@@ -73,11 +72,7 @@ export async function startCollector(): Promise<Collector> {
         one.scopeMetrics.flatMap(({ metrics }) => metrics),
       ),
     waitFor: (holds) => eventually(() => Promise.resolve(spans()), holds),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => shut(server),
   };
 }
 

@@ -1,5 +1,6 @@
 /** A scriptable TCP server for tests: each accepted socket goes to the script; closing destroys all sockets. */
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
+import { listen } from '../../listen.ts';
 
 export interface Peer {
   port: number;
@@ -30,8 +31,7 @@ export async function listening(
     socket.on('error', () => socket.destroy());
     script(socket, accepted.length);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  const port = await listen(server);
   return {
     port,
     url: `http://127.0.0.1:${port}`,
