@@ -6,10 +6,10 @@ import { exitCodes, refusalText } from './ops/cli/output.ts';
 import { puenteProgram } from './ops/cli/program.ts';
 import { version } from './version.ts';
 
-/** The options of `init` are settings. To load their definitions takes as long as a short command does, and few show them. */
-const { fillInit } = process.argv.some((word) => word === 'init' || word === 'completion')
-  ? await import('./app/init.ts')
-  : { fillInit: () => undefined };
+/** Loading settings or the sandbox takes as long as a short command: only where options that are made of them are read or shown. */
+const shows = (command: string) => process.argv.some((word) => word === command || word === 'completion');
+const { fillInit } = shows('init') ? await import('./app/init.ts') : { fillInit: () => undefined };
+const { fillFidelity } = shows('fidelity') ? await import('./app/fidelity.ts') : { fillFidelity: () => undefined };
 
 const program = puenteProgram({
   version,
@@ -30,13 +30,10 @@ const program = puenteProgram({
     return migrateStore(process.env, process.cwd(), order);
   },
   fillInit,
+  fillFidelity,
   examineOffline: async () => {
     const { examineOffline } = await import('./app/installation.ts');
     return examineOffline(process.env, process.cwd());
-  },
-  checkFidelity: async (options, tell) => {
-    const { checkFidelity } = await import('./app/fidelity.ts');
-    return checkFidelity(process.cwd(), options, tell);
   },
   folderInSettings: async () => {
     const { loadConfig } = await import('./config/config.ts');

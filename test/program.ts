@@ -1,5 +1,6 @@
 /** The command line in this process; parts that start servers or touch a store are refused. */
 import type { Command } from 'commander';
+import { fillFidelity } from '../src/app/fidelity.ts';
 import { fillInit } from '../src/app/init.ts';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 
@@ -14,7 +15,7 @@ export function programHere(): Command {
     migrateStore: elsewhere,
     fillInit,
     examineOffline: elsewhere,
-    checkFidelity: elsewhere,
+    fillFidelity,
     folderInSettings: async () => null,
   });
 }

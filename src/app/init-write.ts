@@ -84,18 +84,16 @@ export function writeInstallation(order: InitOrder): InitOutcome {
   const beside = (path: string): string => `${path}.${process.pid}.new`;
   const isWritten = new Set(written.map(({ path }) => path));
   const proved = (path: string): string => (isWritten.has(path) ? beside(path) : path);
-  const drawn = (placed: (path: string) => string): string =>
-    renderDraft(draftOf(order, secrets.settings(placed)), head(config), OFFERED);
   const partial = [...isWritten, config].map(beside);
   const made = missingFolders(join(into, SECRETS_NAME));
   try {
     mkdirSync(join(into, SECRETS_NAME), { recursive: true, mode: 0o700 });
     for (const { path, text } of written)
       writePrivate(beside(path), `${text ?? randomBytes(SECRET_BYTES).toString('base64url')}\n`);
-    writePrivate(beside(config), drawn(proved));
+    writePrivate(beside(config), renderInstallation(order, proved));
     loadConfig({ env: { [FILE_VARIABLE]: beside(config) }, cwd: into });
     rmSync(beside(config));
-    writePrivate(beside(config), drawn(String));
+    writePrivate(beside(config), renderInstallation(order));
     for (const path of [...isWritten, config]) renameSync(beside(path), path);
   } catch (error) {
     for (const path of partial.filter((one) => existsSync(one))) rmSync(path);
@@ -112,6 +110,13 @@ export function writeInstallation(order: InitOrder): InitOutcome {
     missing: [...missing(order, secrets), ...opened.closed],
     commands: opened.commands,
   };
+}
+
+/** The text of the configuration. @param placed maps the final path of a secret's file to its path now. */
+export function renderInstallation(order: InitOrder, placed: (path: string) => string = String): string {
+  const into = resolve(order.into);
+  const secrets = secretsOf(order, join(into, SECRETS_NAME)).settings(placed);
+  return renderDraft(draftOf(order, secrets), head(join(into, CONFIG_NAME)), OFFERED);
 }
 
 /** Whose token the next commands take: of those with a role that reads, the one who may do most. */

@@ -4,7 +4,6 @@ import { addAssessCommand, addReplayCommand } from './assess.ts';
 import { addCompletionCommand } from './completion.ts';
 import { doctorFaces, type ExamineOffline } from './doctor.ts';
 import { evidenceFaces, readinessFaces, registerFaces } from './evidence.ts';
-import { addFidelityCommand, type CheckFidelity } from './fidelity.ts';
 import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces } from './files.ts';
 import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
 import { addMappingCommands, type FolderInSettings, tableFaces } from './mapping.ts';
@@ -24,10 +23,10 @@ interface ProgramParts {
   sandbox(options: { port?: string; host?: string; profile?: string; data?: string }): Promise<void>;
   restore: Restore;
   migrateStore: MigrateStore;
-  /** Adds options, help and action to `puente init`. */
+  /** Add options, help and action to `puente init` and `puente fidelity`. */
   fillInit(init: Command): void;
+  fillFidelity(fidelity: Command): void;
   examineOffline: ExamineOffline;
-  checkFidelity: CheckFidelity;
   folderInSettings: FolderInSettings;
 }
 
@@ -55,7 +54,9 @@ export function puenteProgram(parts: ProgramParts): Command {
   addSandboxCommand(program, parts.sandbox);
   group('First steps', doctorFaces(parts.examineOffline));
   program.commandsGroup('First steps:');
-  addFidelityCommand(program, parts.checkFidelity);
+  parts.fillFidelity(
+    program.command('fidelity').description('compare what the sandbox assumes about upstream with a real test account'),
+  );
   addCompletionCommand(program);
   group('Merchants and their moves', fleetFaces, merchantFaces, importFaces, readinessFaces, stageFaces, moveFaces);
   group('Merchants and their moves', rampFaces, bulkFaces, planFaces, brownoutFaces, safetyFaces);
