@@ -48,7 +48,7 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   const open = await erase({ apply: true, reason: 'left us' });
   expect([open.status, open.body]).toMatchObject([
     409,
-    { message: expect.stringContaining('1 sales on orders are open') },
+    { message: expect.stringContaining('1 sale on orders is open') },
   ]);
   await shop.atTerminal('pay', { device });
   await receiver.waitFor(1);
