@@ -86,21 +86,27 @@ const GATHERED_MS = 100;
  * @param dropped called for each lost line. @param fd another output in tests.
  */
 export function standardOutput(dropped: () => void, fd = 1): { write(line: string): void } {
-  const output = pino.destination({
-    fd,
-    sync: false,
-    maxLength: MAX_WAITING_BYTES,
-    minLength: GATHERED_BYTES,
-    maxWrite: WRITTEN_BYTES,
-    periodicFlush: GATHERED_MS,
-  });
   let isClosed = false;
-  output.on('drop', dropped);
-  output.on('error', () => {
-    isClosed = true;
-  });
+  const open = () => {
+    const output = pino.destination({
+      fd,
+      sync: false,
+      maxLength: MAX_WAITING_BYTES,
+      minLength: GATHERED_BYTES,
+      maxWrite: WRITTEN_BYTES,
+      periodicFlush: GATHERED_MS,
+    });
+    output.on('drop', dropped);
+    output.on('error', () => {
+      isClosed = true;
+    });
+    return output;
+  };
+  // With the first line: its timer writes ten times a second for ever, even where nothing was logged.
+  let output: ReturnType<typeof open> | null = null;
   return {
     write(line) {
+      output ??= open();
       if (isClosed) dropped();
       else output.write(line);
     },
@@ -129,9 +135,18 @@ export interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'sta
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+/** Metrics of this process itself, collected once: each collection keeps a sampler of the event loop and an observer of GC. */
+let of_process: Registry | null = null;
+
+function processMetrics(): Registry {
+  if (of_process !== null) return of_process;
+  of_process = new Registry();
+  collectDefaultMetrics({ register: of_process });
+  return of_process;
+}
+
 export function createMetrics() {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = Registry.merge([processMetrics()]);
   const registers = [registry];
   const histogram = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS_S, registers });
