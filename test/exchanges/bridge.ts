@@ -96,7 +96,7 @@ function environment(upstream: ScriptedUpstream, data_dir: string): Record<strin
     PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0',
     PUENTE_UPSTREAM: upstream.url,
     PUENTE_LEGACY_UPSTREAM: upstream.legacy_url,
-    PUENTE_SECRET_KEY: 'a-secret-key-that-only-these-tests-use',
+    PUENTE_SECRET_KEY: 'c7'.repeat(32),
     PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',

@@ -85,7 +85,7 @@ export function hold(link: Link, device: string, given: object): void {
   };
 }
 
-export const VAULT = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
+export const VAULT = createVault(new Secret('c7'.repeat(32)));
 
 /** Turns the link into one of a QR sale. @param asked Puente's create; @param exponent decimals of the currency. */
 export function holdSale(link: Link, body: Record<string, unknown>, asked: AskedOrder, exponent: number): void {

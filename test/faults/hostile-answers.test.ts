@@ -35,7 +35,7 @@ beforeAll(async () => {
     PUENTE_DATA_DIR: data_dir,
     PUENTE_UPSTREAM: upstream.url,
     PUENTE_LEGACY_UPSTREAM: upstream.url,
-    PUENTE_SECRET_KEY: 'a key of the tests that is long enough',
+    PUENTE_SECRET_KEY: 'c7'.repeat(32),
     PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
     PUENTE_ROUTING_DEFAULT_STAGE: 'legacy',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',

@@ -11,7 +11,7 @@ import { usualKeeping } from '../engines/keeping.ts';
 import { portsAt } from '../proxy/routing/lane-ports.ts';
 
 /** The worlds' secret key, so that their stores can be read after closing. */
-export const WORLD_KEY = 'a-secret-key-that-only-these-worlds-use';
+export const WORLD_KEY = 'e1'.repeat(32);
 
 /** The report on the data of a closed Puente, which holds everything it saw. @param since epoch ms. */
 export async function reportOnClosed(

@@ -514,7 +514,7 @@ describe('notices and refusals', () => {
           await call(create, { token: tokenOf(merchant), body: { amount: 1500 } });
           await call(`${control_url}/_sandbox/terminals/${merchant}/${DEVICE}/pay`, { body: {} });
           await receiver.waitFor(1, dialect);
-          if (door_url !== control_url) {
+          if (world.bench.ops !== undefined) {
             const { notices } = (await world.bench.ops('/api/notices')).body as { notices: { topic: string }[] }; // the API's shape
             if (notices.length === 1) return receiver.received.map(topicOf);
           }

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { Clock } from '../../src/proxy/clock.ts';
 import { systemClock } from '../../src/proxy/clock.ts';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';
+import { type Bench, call, type Receiver, sandboxProfile, startBench, startReceiver } from '../kit.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
 
@@ -25,7 +26,8 @@ export interface WorldOptions {
 }
 
 export interface OpenWorld extends ScriptWorld {
-  bench: Bench;
+  /** Without Puente where tills call legacy directly. */
+  bench: Pick<Bench, 'sandbox' | 'control' | 'close'> & Partial<Bench>;
   receiver: Receiver;
   close(): Promise<void>;
 }
@@ -38,18 +40,17 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-world-'));
   const { clock = systemClock } = options;
   const since = clock.now();
-  const bench = await startBench(
-    {
-      PUENTE_ROUTING_DEFAULT_STAGE: way === 'orders' ? 'orders' : 'legacy',
-      // Scripts poll faster than people; LIM-11 has its own test.
-      PUENTE_READS_FRESH_MS: '0',
-      PUENTE_DATA_DIR: data_dir,
-      PUENTE_SECRET_KEY: WORLD_KEY,
-      ...(options.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: options.profile }),
-      ...options.environment,
-    },
-    { clock },
-  );
+  const environment = {
+    PUENTE_ROUTING_DEFAULT_STAGE: way === 'orders' ? 'orders' : 'legacy',
+    // Scripts poll faster than people; LIM-11 has its own test.
+    PUENTE_READS_FRESH_MS: '0',
+    PUENTE_DATA_DIR: data_dir,
+    PUENTE_SECRET_KEY: WORLD_KEY,
+    ...(options.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: options.profile }),
+    ...options.environment,
+  };
+  const bench: OpenWorld['bench'] =
+    way === 'direct' ? await startAlone(options.profile) : await startBench(environment, { clock });
   const url = `${receiver.url}?tenant=7`;
   const tells_payments = dialect === 'point_integration_ipn';
   // The vendor's panel keeps the URL in all three worlds; its IPN covers payments too.
@@ -57,11 +58,11 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   const panel = `${bench.sandbox.url}/_sandbox/legacy/merchants/${merchant}/notifications`;
   await call(panel, { method: 'PUT', body: target });
   if (way === 'orders')
-    await bench.notify(merchant, { notice_url: url, dialect, notice_secret: NOTICE_SECRET, ...settings });
+    await bench.notify?.(merchant, { notice_url: url, dialect, notice_secret: NOTICE_SECRET, ...settings });
   return {
     bench,
     receiver,
-    door_url: way === 'direct' ? bench.sandbox.url : bench.app.public_url,
+    door_url: bench.app?.public_url ?? bench.sandbox.url,
     control_url: bench.sandbox.url,
     merchant,
     tells_payments,
@@ -75,6 +76,12 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
       rmSync(data_dir, { recursive: true, force: true });
     },
   };
+}
+
+async function startAlone(profile = sandboxProfile()): Promise<OpenWorld['bench']> {
+  const settings = { local_notification_urls: 'called' };
+  const sandbox = await startSandbox({ port: 0, host: '127.0.0.1', profile, settings });
+  return { sandbox, control: (path, options) => call(`${sandbox.url}/_sandbox${path}`, options), close: sandbox.close };
 }
 
 /** Runs `run` in each world, one after the other, and closes the worlds. */

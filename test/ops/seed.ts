@@ -12,7 +12,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** Sites of the test merchants, by the last three digits of their ids. */
 const SITES: Readonly<Record<string, string>> = { 200: 'MLA', 300: 'MLB', 400: 'MLM', 500: 'MLC', 600: 'MLU' };
-const KEY = 'a key of the tests that is long enough';
+const KEY = 'c7'.repeat(32);
 
 /** Makes a data directory with these merchants. @returns the settings to start with. */
 export async function seed(merchants: Record<string, Partial<MerchantSettings>>): Promise<Record<string, string>> {

@@ -12,7 +12,7 @@ import { createVault, Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
-const vault = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
+const vault = createVault(new Secret('c7'.repeat(32)));
 const legacyFirst = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, cwd: process.cwd() });
 
 export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partial<PortParts>): Ports {

@@ -41,7 +41,7 @@ describe('two Puentes on one database', () => {
       // How long a till waits for an unanswered create.
       PUENTE_CREATE_DEADLINE_MS: '4000',
       PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1500',
-      PUENTE_SECRET_KEY: 'the-same-key-of-both-processes-of-the-shop',
+      PUENTE_SECRET_KEY: 'c7'.repeat(32),
     };
     first = await startBench(shared);
     const upstream = first.sandbox.url;

@@ -28,7 +28,7 @@ beforeAll(async () => {
     PUENTE_PUBLIC_PORT: String(await freePort()),
     PUENTE_OPS_PORT: String(await freePort()),
     PUENTE_OPS_TOKEN: OPS_TOKEN,
-    PUENTE_SECRET_KEY: 'a key of the tests that is long enough',
+    PUENTE_SECRET_KEY: 'c7'.repeat(32),
     PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
