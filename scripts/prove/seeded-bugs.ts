@@ -1,5 +1,5 @@
 /** The part of the proof that checks the checker: it must find each seeded bug of `docs/protocol.md` §5.4. */
-import { type Caught, catchByPlan, catchBySeeds, hasPlan } from '../../test/simulation/bugs/catch.ts';
+import { type Caught, catchBySeeds, catchOne, hasPlan } from '../../test/simulation/bugs/catch.ts';
 import { type Bug, bugs } from '../../test/simulation/bugs/list.ts';
 import type { Options, Part } from './part.ts';
 
@@ -37,6 +37,6 @@ export const seededBugs: Part = {
 async function look(bug: Bug, { processes, remember }: Options): Promise<Caught> {
   const caught = await catchBySeeds(bug, SEEDS_FOR_A_BUG, processes, remember);
   if (bug.test !== null || caught.by === null) return caught;
-  const planned = hasPlan(bug) ? await catchByPlan(bug) : { by: null, instead: 'it has no plan' };
+  const planned = hasPlan(bug) ? await catchOne(bug) : { by: null, instead: 'it has no plan' };
   return planned.by === null ? { ...caught, ...planned } : caught;
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Violation } from '../invariants.ts';
 import { type Small, snippet } from '../shrink.ts';
-import { type Outcome, replayInProcess, runInProcesses } from '../workers.ts';
+import { type Outcome, runInProcesses, runTrials } from '../workers.ts';
 import { type Bug, environmentOf } from './bug.ts';
 import type { Verdict } from './run-test.ts';
 
@@ -22,17 +22,26 @@ export interface Caught {
 
 /**
  * The plan must break a promise that it names: a bug that breaks the whole product proves nothing about the checker.
+ * @param bugs that the simulation catches; several run in one process. @returns one for each, in their order.
  * @throws Error when a process fails on its own.
  */
-export async function catchByPlan(bug: Bug): Promise<Caught> {
+export async function catchByPlans(bugs: Bug[]): Promise<Caught[]> {
+  const found = await runTrials(bugs.map((bug) => ({ file: planFile(bug), bug })));
+  return bugs.map((bug, index) => {
+    return { bug: bug.name, ...judged('its plan', found[index] ?? [], brokenBy(bug)), seeds: 1 };
+  });
+}
+
+/** Its test, or else its plan. @throws Error when a process fails on its own. */
+export async function catchOne(bug: Bug): Promise<Caught> {
   if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
-  const { found } = await replayInProcess([planFile(bug)], bug);
-  return { bug: bug.name, ...judged('its plan', found, brokenBy(bug)), seeds: 1 };
+  const [caught] = await catchByPlans([bug]);
+  return caught as Caught; // one for each
 }
 
 /**
  * @param most number of seeds to try.
- * @param remember stores the smallest plan that shows the bug, for `catchByPlan`.
+ * @param remember stores the smallest plan that shows the bug, for `catchByPlans`.
  * @throws Error when a process fails on its own.
  */
 export async function catchBySeeds(bug: Bug, most: number, processes = 1, remember = false): Promise<Caught> {
