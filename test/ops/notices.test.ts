@@ -3,12 +3,11 @@ import { expect, it } from 'vitest';
 import { replayNotice, viewNotice } from '../../src/ops/notices.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import { auditOf, finished, firstDue, MERCHANT, NOON, newMerchant, newNotice } from '../store/contract/harness.ts';
-import { newFolder, openStore } from '../store/sqlite/kit.ts';
+import { openOwnStore } from '../store/sqlite/kit.ts';
 import { withMethods } from '../store/with-methods.ts';
 
 it('one notice has the name of its merchant, and no other merchant is read for it', async () => {
-  const folder = newFolder();
-  const store = await openStore(folder.file('puente.db'), { now: () => NOON });
+  const store = await openOwnStore({ now: () => NOON });
   try {
     const merchant = newMerchant();
     const named = { ...merchant, settings: { ...merchant.settings, name: 'Café Sur' } };
@@ -25,6 +24,5 @@ it('one notice has the name of its merchant, and no other merchant is read for i
     expect(await replayNotice(ports, id, 'again', 'ana')).toMatchObject(shown);
   } finally {
     await store.close();
-    folder.remove();
   }
 });

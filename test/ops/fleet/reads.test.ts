@@ -6,19 +6,14 @@ import type { Store } from '../../../src/ops/ports.ts';
 import { eventually } from '../../kit.ts';
 import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../../store/contract/harness.ts';
-import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
-let folder: Folder;
 let store: Store;
 beforeEach(async () => {
-  folder = newFolder();
-  store = await openStore(folder.file('puente.db'));
+  store = await openOwnStore();
 });
-afterEach(async () => {
-  await store.close();
-  folder.remove();
-});
+afterEach(() => store.close());
 
 describe('verdicts', () => {
   const STEP_MS = 5_000;

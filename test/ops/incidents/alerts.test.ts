@@ -34,13 +34,12 @@ import {
   OTHER_MERCHANT,
   opened,
 } from '../../store/contract/harness.ts';
-import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 
 const SECRET = 'secret-of-the-tests-receiver';
 const PRIVATE: OutboundPolicy = { allow_private: true, allow_http: true, ports: [443], own_hosts: [] };
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
-let folder: Folder;
 let store: Store;
 let now = NOON;
 let receiver: Receiver;
@@ -49,15 +48,13 @@ let running: Alerting[] = [];
 
 beforeEach(async () => {
   [now, status, running] = [NOON, 200, []];
-  folder = newFolder();
-  store = await openStore(folder.file('puente.db'), { now: () => now });
+  store = await openOwnStore({ now: () => now });
   receiver = await startReceiver(() => status);
 });
 afterEach(async () => {
   await Promise.all(running.map((one) => one.stop()));
   await store.close();
   await receiver.close();
-  folder.remove();
 });
 
 function start(

@@ -6,7 +6,7 @@ import type { Ports } from '../../../src/ops/ports.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { eventually } from '../../kit.ts';
-import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { NOW } from './situations.ts';
 
 const item = (merchant_id: string, state: BulkItem['state'] = 'waiting', at: number | null = null): BulkItem => ({
@@ -73,8 +73,7 @@ describe('the next step', () => {
 });
 
 it('is shown in pages of its merchants', async () => {
-  const folder = newFolder();
-  const store = await openStore(folder.file('bulk.db'));
+  const store = await openOwnStore();
   await store.moves.saveBulkMove(bulkWith([item('1', 'refused'), item('2'), item('3')]), 0, null);
   const pages: unknown[] = [];
   for (let skip: number | null = 0; skip !== null; ) {
@@ -85,7 +84,6 @@ it('is shown in pages of its merchants', async () => {
   }
   expect(pages).toEqual([['1', '2'], ['3']]);
   await store.close();
-  folder.remove();
 });
 
 it('settles one merchant, and sums up', () => {
@@ -95,8 +93,7 @@ it('settles one merchant, and sums up', () => {
 });
 
 it('does not keep others from their step when one fails', async () => {
-  const folder = newFolder();
-  const store = await openStore(folder.file('bulk.db'));
+  const store = await openOwnStore();
   for (const id of ['fails', 'waits'])
     await store.moves.saveBulkMove(
       { ...bulkWith([]), id, ramp: { steps: [100], soak_ms: 1, min_sales: 0, approved_by: null } },
@@ -117,5 +114,4 @@ it('does not keep others from their step when one fails', async () => {
   );
   await loop.stop();
   await store.close();
-  folder.remove();
 });

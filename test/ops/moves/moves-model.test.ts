@@ -4,22 +4,18 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { playSequence } from '../../proxy/two-worlds/sequence.ts';
 import { steps } from '../../proxy/two-worlds/steps.ts';
-import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 
 /** `npm run nightly:moves` plays 100,000 with other seeds. */
 const SEQUENCES = 300;
 const SEED = 20_261_121;
 
-const folder = newFolder();
 const clock = { now: Date.UTC(2026, 0, 5, 12) };
 let store: Store;
 beforeAll(async () => {
-  store = await openStore(folder.file('moves.db'), { now: () => clock.now });
+  store = await openOwnStore({ now: () => clock.now });
 });
-afterAll(async () => {
-  await store?.close();
-  folder.remove();
-});
+afterAll(() => store?.close());
 
 it(`${SEQUENCES} sequences of moves, creates, lost answers, retries, cancels and events keep every rule`, async () => {
   let merchant = 900_000_000;

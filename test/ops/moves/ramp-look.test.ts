@@ -16,7 +16,7 @@ import { HOUSE } from '../../run-cli.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { auditOf, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { newBulk } from '../../store/contract/moves.ts';
-import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
 const MERCHANTS = ['700100200', '700100300', '700100400'];
@@ -32,15 +32,13 @@ const env = {
 };
 const settings = loadConfig({ env, cwd: HOUSE });
 
-let folder: Folder;
 let store: Store;
 let read: string[];
 /** Called when a look reads a merchant. */
 let onRead: (id: string) => Promise<void>;
 
 beforeEach(async () => {
-  folder = newFolder();
-  store = await openStore(folder.file('puente.db'), { now: () => NOON });
+  store = await openOwnStore({ now: () => NOON });
   [read, onRead] = [[], async () => undefined];
   const settings = merchantSettings.parse({ stage: 'canary', share: 5 });
   for (const id of MERCHANTS)
@@ -53,10 +51,7 @@ beforeEach(async () => {
   const ramp = { steps: [5, 100], soak_ms: HOUR_MS, min_sales: 3, approved_by: null };
   await store.moves.saveBulkMove(newBulk(ID, { items, ramp }), 0, null);
 });
-afterEach(async () => {
-  await store.close();
-  folder.remove();
-});
+afterEach(() => store.close());
 
 function portsOf(): Ports {
   const merchants: Store['merchants'] = {

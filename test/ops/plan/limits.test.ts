@@ -14,11 +14,10 @@ import { ARGENTINA, BRAZIL } from '../../kit.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 import { newBulk } from '../../store/contract/moves.ts';
-import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
 const BEN = { name: 'ben', role: 'operator' } as const;
-let folder: Folder;
 let store: Store;
 let calls = 0;
 /** Of them at once. */
@@ -35,13 +34,9 @@ const counting: Upstream = {
 };
 beforeEach(async () => {
   [calls, most] = [0, 0];
-  folder = newFolder();
-  store = await openStore(folder.file('puente.db'));
+  store = await openOwnStore();
 });
-afterEach(async () => {
-  await store.close();
-  folder.remove();
-});
+afterEach(() => store.close());
 
 const partsOn = (on: Store) => ({
   ports: lanePorts({ store: on, upstreams: { orders: counting, legacy: counting } }),

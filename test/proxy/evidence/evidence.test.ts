@@ -12,7 +12,7 @@ import type { LogFields } from '../../../src/proxy/log.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
-import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../shadow/kit.ts';
 
@@ -36,7 +36,6 @@ const intent: Create = {
   body: { amount: 1500, tip: 100 },
 };
 
-let folder: Folder;
 let store: Store;
 let upstream: UpstreamClient;
 let running: RunningEvidence[];
@@ -50,8 +49,7 @@ let tests = 0;
 let made = 0;
 
 beforeAll(async () => {
-  folder = newFolder();
-  store = await openStore(folder.file('puente.db'));
+  store = await openOwnStore();
   // Port 9 is closed: a recorder that called upstream would get an error.
   const options = { baseUrl: 'http://127.0.0.1:9', connections: 1, connectTimeout_ms: 100, userAgent: 'test' };
   upstream = createUpstream(options);
@@ -60,7 +58,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await upstream.close();
   await store.close();
-  folder.remove();
 });
 
 beforeEach(() => {

@@ -24,6 +24,19 @@ export function openStore(path: string, options: Partial<SqliteStoreOptions> = {
   return openSqliteStore({ path, create: true, now: Date.now, ...options });
 }
 
+/** A store on a new file, which goes when it is closed. */
+export async function openOwnStore(options: Partial<SqliteStoreOptions> = {}): Promise<Store> {
+  const folder = newFolder();
+  const store = await openStore(folder.file('puente.db'), options);
+  return {
+    ...store,
+    async close() {
+      await store.close();
+      folder.remove();
+    },
+  };
+}
+
 export async function openHarness(): Promise<Harness> {
   const folder = newFolder();
   const path = folder.file('puente.db');
