@@ -2,7 +2,6 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -130,16 +129,6 @@ export function findProgram(name: string): string | null {
   if (hidden.has(name)) return null;
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
-}
-
-/** A port that was free a moment ago, for programs that cannot choose one. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo; // a TCP server's address is never text
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Fixed for user space on every architecture that Linux still supports. */

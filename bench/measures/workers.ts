@@ -3,10 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../../test/listen.ts';
 import { type ServerProcess, startServerProcess } from '../../test/store/postgres/server-process.ts';
 import { startPuente } from '../contestants/puente.ts';
 import { askLoad, startLoad } from '../load/load.ts';
-import { canPin, childrenOf, cpuSeconds, freePort, TASKSET, untilQuiet } from '../machine.ts';
+import { canPin, childrenOf, cpuSeconds, TASKSET, untilQuiet } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 import { startUpstream } from '../upstream/start.ts';
@@ -113,11 +114,12 @@ async function measureOnce(
   await askServer(server.url, `CREATE DATABASE puente_${tally.first}`);
   const own = join(directory, `puente-${tally.first}`);
   mkdirSync(own, { recursive: true });
+  const [port = '', ops_port = ''] = await freePorts(2);
   const settings = {
     PUENTE_WORKERS: String(processes),
     PUENTE_POSTGRES_URL: url,
-    PUENTE_PUBLIC_PORT: String(await freePort()),
-    PUENTE_OPS_PORT: String(await freePort()),
+    PUENTE_PUBLIC_PORT: port,
+    PUENTE_OPS_PORT: ops_port,
   };
   const ground = { upstream: upstream.said, core: null, directory: own };
   const puente = await startPuente(ground, settings);

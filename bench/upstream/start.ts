@@ -2,7 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findProgram, freePort } from '../machine.ts';
+import { freePorts } from '../../test/listen.ts';
+import { findProgram } from '../machine.ts';
 import { type Running, startProcess } from '../processes.ts';
 import { LARGE_BYTES } from './answers.ts';
 import { nginxUpstream } from './nginx.ts';
@@ -60,7 +61,7 @@ export function upstreamProgram(): Upstream['program'] {
 }
 
 async function startNginx(directory: string, core: number | null, born: string, later: string): Promise<Running> {
-  const port = await freePort();
+  const [port = 0] = (await freePorts(1)).map(Number);
   const file = join(directory, 'nginx.conf');
   writeFileSync(join(directory, 'large'), Buffer.alloc(LARGE_BYTES, 'x'));
   writeFileSync(file, nginxUpstream(directory, port, born, later));

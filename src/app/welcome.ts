@@ -3,6 +3,7 @@ import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
 import { isEnough } from '../ops/api/person.ts';
 import { aligned, launcher, quoted } from '../ops/cli/next-steps.ts';
+import { USUAL_OPS_URL } from '../ops/cli/ops-client.ts';
 import type { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
@@ -58,8 +59,6 @@ const FIRST_CALL = {
   token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
   device: 'PAX_A910__SMARTPOS0000000001',
 };
-/** The default of the `puente` commands. */
-const USUAL_OPS_URL = 'http://127.0.0.1:8081';
 
 /** The whole text. Its only possible token is one generated at this start. @param took from `StartWatch`. */
 export function welcome(config: Config, started: Started, took: string): string {

@@ -1,6 +1,4 @@
 /** `puente init --postgres` with a real server: a real Puente starts on the written files and serves a till. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { keys, puenteInTerminal } from '../ops/cli/terminal.ts';
-import { HOUSE, puente } from '../run-cli.ts';
+import { puente } from '../run-cli.ts';
 import { type Server, startServer } from '../store/postgres/server.ts';
+import { starter } from './start.ts';
 
 interface Finding {
   name: string;
@@ -22,20 +21,16 @@ describe('an installation on a PostgreSQL server', () => {
   const config = join(into, 'puente.yaml');
   let server: Server;
   let url: string;
-  let running: ChildProcess | null = null;
   const bench = openForAll(() => startBench());
   beforeAll(async () => {
     server = await startServer();
     url = await server.database();
   });
   afterAll(async () => {
-    if (running !== null && running.exitCode === null) {
-      running.kill('SIGTERM');
-      await once(running, 'exit');
-    }
     await server.remove();
     rmSync(into, { recursive: true, force: true });
   });
+  const start = starter();
 
   it('is written with the address in a file of its own, which nobody else reads', async () => {
     const said = ['--upstream', bench.sandbox.url, '--public-url', 'https://puente.shop.example', '--public-port', '0'];
@@ -88,7 +83,7 @@ describe('an installation on a PostgreSQL server', () => {
   });
 
   it('starts, is ready, serves a till, and keeps it all on the server', async () => {
-    const printed = await start();
+    const printed = await start({ PUENTE_CONFIG: config });
     const [, door] = /listening on +(\S+),/.exec(printed) ?? [];
     const [, ops = ''] = /ops door +(\S+)/.exec(printed) ?? [];
     await eventually(
@@ -109,23 +104,6 @@ describe('an installation on a PostgreSQL server', () => {
     const left = existsSync(join(into, 'data')) ? readdirSync(join(into, 'data')) : [];
     expect(left.filter((name) => name.includes('.db'))).toEqual([]);
   });
-
-  /** Starts the real process; resolves with its output. */
-  async function start(): Promise<string> {
-    running = spawn(process.execPath, ['src/main.ts'], {
-      cwd: HOUSE,
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, PUENTE_CONFIG: config },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let printed = '';
-    running.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      printed += text;
-    });
-    return eventually(
-      async () => printed,
-      (text) => text.includes('What next') || running?.exitCode !== null,
-    );
-  }
 });
 
 function findingOf(report: string, name: string): Omit<Finding, 'name'> | undefined {

@@ -1,5 +1,5 @@
 /** `puente init`, by questions in a real terminal and by options; a real Puente starts on the written files. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -25,44 +25,23 @@ import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../ki
 import { openForAll } from '../open.ts';
 import { keys, puenteInTerminal } from '../ops/cli/terminal.ts';
 import { command } from '../ops/moves/command.ts';
-import { HOUSE, puente } from '../run-cli.ts';
+import { puente } from '../run-cli.ts';
+import { starter } from './start.ts';
 
 const WEBHOOK_SECRET = 'hush-webhook-secret';
 const directory = mkdtempSync(join(tmpdir(), 'puente-init-'));
 let authority: Authority;
-const children: ChildProcess[] = [];
 
 const bench = openForAll(() => startBench());
 beforeAll(async () => {
   authority = await makeAuthority(directory);
 });
-afterAll(async () => {
-  for (const child of children) {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-  }
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const start = starter();
+const started = (PUENTE_CONFIG: string, uid?: number) => start({ PUENTE_CONFIG }, undefined, uid);
 
 function folder(): string {
   return mkdtempSync(join(directory, 'into-'));
-}
-
-/** Starts the real process on a configuration; resolves with its output. */
-async function started(config: string, uid?: number): Promise<string> {
-  const env = { PATH: process.env.PATH, PUENTE_CONFIG: config };
-  const user = uid === undefined ? {} : { uid, gid: uid };
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env, ...user });
-  children.push(child);
-  let out = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      out += text;
-    });
-  return eventually(
-    async () => out,
-    (text) => text.includes('What next') || text.includes('did not start'),
-  );
 }
 
 function modeOf(path: string): string {

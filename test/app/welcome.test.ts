@@ -1,40 +1,23 @@
 /** The text printed at start: its shell lines work, and it names the file of the ops token. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, expect, it } from 'vitest';
-import { eventually } from '../kit.ts';
+import { afterAll, expect, it } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
+import { starter } from './start.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente welcome '));
-const children: ChildProcess[] = [];
-afterEach(async () => {
-  for (const child of children.splice(0)) {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-  }
-});
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const start = starter();
 
 const FREE_PORTS = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
 
 /** The output of a start with this environment, up to `last`. */
-async function started(env: Record<string, string>, last: string): Promise<string> {
-  const usual = { PATH: process.env.PATH, PUENTE_DATA_DIR: mkdtempSync(join(directory, 'data-')), ...FREE_PORTS };
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env: { ...usual, ...env } });
-  children.push(child);
-  let out = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text;
-  });
-  child.stderr.pipe(process.stderr);
-  return eventually(
-    async () => out,
-    (text) => text.includes(last),
-  );
+function started(env: Record<string, string>, last: string): Promise<string> {
+  const usual = { PUENTE_DATA_DIR: mkdtempSync(join(directory, 'data-')), ...FREE_PORTS };
+  return start({ ...usual, ...env }, [last]);
 }
 
 /** Runs lines in bash in the repository root, as copied from the output. */

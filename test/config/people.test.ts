@@ -1,31 +1,14 @@
 /** People of the ops door in the settings: refusals, precedence, and no token in any output. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
-import { PuenteError } from '../../src/error.ts';
+import { describe, expect, it } from 'vitest';
+import { openSettings } from './kit.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'puente-people-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
+const settings = openSettings();
 const TOKEN = 'hush-hush-hush-hush';
 const ana = { role: 'viewer', token: TOKEN };
 
-function load(people: unknown, env: Record<string, string> = {}) {
-  const text = typeof people === 'string' ? people : JSON.stringify(people);
-  return loadConfig({ env: { PUENTE_OPS_TOKENS: text, ...env }, cwd: directory });
-}
-
-function refusal(people: unknown, env: Record<string, string> = {}): string {
-  try {
-    load(people, env);
-  } catch (error) {
-    expect(error).toBeInstanceOf(PuenteError);
-    return (error as PuenteError).message; // checked on the line above
-  }
-  throw new Error('the settings were accepted');
+function withPeople(people: unknown, env: Record<string, string> = {}): Record<string, string> {
+  return { PUENTE_OPS_TOKENS: typeof people === 'string' ? people : JSON.stringify(people), ...env };
 }
 
 describe('people are refused, with what is allowed and without a token', () => {
@@ -45,12 +28,11 @@ describe('people are refused, with what is allowed and without a token', () => {
     ['a token for a name', { [`${TOKEN}!`]: ana }],
     ['more than anybody has', Object.fromEntries(Array.from({ length: 101 }, (_, nth) => [`p${nth}`, ana]))],
   ])('%s', (_what, people) => {
-    const sentence = refusal(people);
+    const sentence = settings.refusal(withPeople(people));
     expect(sentence).toContain(
       'ops.tokens from the variable PUENTE_OPS_TOKENS is a value that is not shown; allowed is ',
     );
     expect(sentence).toContain('viewer, operator, approver');
-    expect(sentence).not.toContain('hush');
   });
 
   it.each<[string, unknown, Record<string, string>, RegExp]>([
@@ -74,28 +56,27 @@ describe('people are refused, with what is allowed and without a token', () => {
       /neither ops\.token nor ops\.tokens is set; set PUENTE_OPS_TOKEN/,
     ],
   ])('%s', (_what, people, env, sentence) => {
-    expect(refusal(people, env)).toMatch(sentence);
-    expect(refusal(people, env)).not.toContain('hush');
+    expect(settings.refusal(withPeople(people, env))).toMatch(sentence);
   });
 });
 
 describe('people', () => {
   it('are enough for an open door, and may use the name operator where there is no owner', () => {
-    const { ops } = load({ ana, operator: { role: 'operator', token: `${TOKEN}-2` } }, { PUENTE_OPS_HOST: '0.0.0.0' });
+    const both = { ana, operator: { role: 'operator', token: `${TOKEN}-2` } };
+    const { ops } = settings.load(withPeople(both, { PUENTE_OPS_HOST: '0.0.0.0' }));
     expect(Object.keys(ops.tokens)).toEqual(['ana', 'operator']);
     expect(ops.token).toBeNull();
   });
 
   it('come from a file too, and their tokens refuse to be printed', () => {
     const text = `ops:\n  tokens:\n    ana: { role: approver, token: ${TOKEN}, expires_at: '2030-01-31T09:00:00-03:00' }\n`;
-    writeFileSync(join(directory, 'people.yaml'), text);
-    const config = loadConfig({ env: { PUENTE_CONFIG: 'people.yaml' }, cwd: directory });
+    const config = settings.load({}, text);
     expect(config.ops.tokens.ana).toMatchObject({ role: 'approver', expires_at: Date.parse('2030-01-31T12:00:00Z') });
     expect(config.ops.tokens.ana?.token.reveal()).toBe(TOKEN);
     expect(JSON.stringify(config) + inspect(config, { depth: 9, showHidden: true })).not.toContain('hush');
   });
 
   it('are nobody unless somebody names them', () => {
-    expect(loadConfig({ env: {}, cwd: directory }).ops.tokens).toEqual({});
+    expect(settings.load().ops.tokens).toEqual({});
   });
 });

@@ -1,46 +1,17 @@
 /** Secrets in files of their own: precedence, refusals with their repair, and no secret in any output. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { describe, expect, it } from 'vitest';
 import { describeSettings, settingsInForce } from '../../src/config/describe.ts';
-import { PuenteError } from '../../src/error.ts';
+import { KEY, openSettings, TOKEN } from './kit.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'puente-secret-files-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const { directory, file, load, refusal } = openSettings();
 mkdirSync(join(directory, 'folder'));
 
-const KEY = 'hush-key-of-the-tests-0123456789abcdef';
-const TOKEN = 'hush-ops-token-of-the-tests';
 const OTHER = 'hush-another-token-of-the-tests';
 const WEBHOOK = 'hush-webhook-secret';
 const DATABASE = 'postgres://puente:hush@db.example:5432/puente';
-
-let files = 0;
-function file(text: string, mode = 0o600): string {
-  const name = `file-${++files}`;
-  writeFileSync(join(directory, name), text);
-  chmodSync(join(directory, name), mode);
-  return name;
-}
-
-function load(env: Record<string, string>, yaml?: string) {
-  const own = yaml === undefined ? {} : { PUENTE_CONFIG: file(yaml) };
-  return loadConfig({ env: { ...env, ...own }, cwd: directory });
-}
-
-function refusal(env: Record<string, string>, yaml?: string): string {
-  try {
-    load(env, yaml);
-  } catch (error) {
-    expect(error).toBeInstanceOf(PuenteError);
-    expect((error as PuenteError).message).not.toContain('hush'); // checked on the line above
-    return (error as PuenteError).message;
-  }
-  throw new Error('the settings were accepted');
-}
 
 describe('a file of a secret is refused', () => {
   it.each([

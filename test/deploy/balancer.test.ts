@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePorts } from '../free-ports.ts';
 import { type Bench, call, OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
+import { freePorts } from '../listen.ts';
 import { HOUSE } from '../run-cli.ts';
 import { missing } from './kit.ts';
 

