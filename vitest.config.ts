@@ -77,8 +77,8 @@ export default defineConfig({
     isolate: false,
     // Node takes the types out by itself, as it does for users of Puente.
     experimental: { viteModuleRunner: false },
-    // More than cores, because many files mostly wait: for sockets, disks and children.
-    maxWorkers: 3,
+    // Twice the cores, because many files mostly wait: for sockets, disks and children.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // Tests wait for real processes and sockets; the limits only end what hangs.
     testTimeout: 60_000,
