@@ -22,8 +22,7 @@ import { digestOf } from '../../src/store/sqlite/backup-thread.ts';
 import { examineFile } from '../../src/store/sqlite/examine.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { killChildren, startChild } from '../crash/child.ts';
-import { ANA, ARGENTINA, type Bench, BRAZIL, eventually, OPS_TOKEN, PEOPLE } from '../kit.ts';
-import { command } from '../ops/moves/command.ts';
+import { ANA, type Bench, BRAZIL, eventually, PEOPLE } from '../kit.ts';
 import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
@@ -85,16 +84,6 @@ describe('a backup', () => {
     expect(listed[0]).toEqual(made);
     const audit = (await shop.ops('/api/audit?action=backup')).body as { lines: { detail: unknown }[] }; // the API's shape
     expect(audit.lines[0]?.detail).toEqual({ file: made.file, bytes: made.bytes, sha256: made.sha256 });
-  });
-
-  it('is made and listed on the command line, and an erase is counted there', async () => {
-    const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
-    const made = await command(['backup', '--reason', 'before the upgrade'], env);
-    expect([made.code, made.out]).toEqual([0, expect.stringContaining('is made and proved')]);
-    const listed = await command(['backups', 'list'], env);
-    expect(listed.out).toContain(made.out.split(' ')[0]);
-    const counted = await command(['erase', ARGENTINA], env);
-    expect([counted.code, counted.out]).toEqual([3, expect.stringContaining('compares them with upstream')]);
   });
 
   it('is made one at a time, and asked for by operators alone', async () => {

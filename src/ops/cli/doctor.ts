@@ -2,7 +2,7 @@
 import { PuenteError } from '../../error.ts';
 import type { DoctorReport } from '../doctor/doctor.ts';
 import type { Finding, SettingInForce } from '../doctor/finding.ts';
-import { exitCodes, hanging, table } from './output.ts';
+import { counted, exitCodes, hanging, table } from './output.ts';
 import { call, type Faces, face, type Given } from './rows.ts';
 
 interface OfflineReport {
@@ -74,8 +74,4 @@ function verdict({ findings }: OfflineReport): string {
   const [problems, warnings] = [count('problem'), count('warning')];
   if (problems + warnings === 0) return '\nNothing is wrong.';
   return `\n${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -10,7 +10,7 @@ import type { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { saidOf } from '../readiness/side.ts';
 import type { Line } from '../report/report.ts';
 import type { Named } from '../seen.ts';
-import { exitCodes, facts, hanging, listed, merchantCell, namedAs, table, withName } from './output.ts';
+import { counted, exitCodes, facts, hanging, listed, merchantCell, namedAs, table, withName } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
@@ -35,8 +35,8 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       const never = operations.filter(({ calls }) => calls === 0).map((one) => one.operation);
       if (never.length === operations.length && cells.length === 0)
         return `No such call of ${merchant_id} was seen; is it the merchant that is meant? puente can-migrate ${merchant_id}`;
-      const unseen = hanging(`Operations never seen (${never.length}): ${never.join(', ')}`, '  ');
-      return never.length === 0 ? coverageText(cells) : `${coverageText(cells)}\n${unseen}`;
+      const unseen = `\n${hanging(`Operations never seen (${never.length}): ${never.join(', ')}`, '  ')}`;
+      return coverageText(cells) + (never.length === 0 ? '' : unseen);
     },
   }),
   unknowns: face<Named<UnknownView>[]>({
@@ -188,18 +188,8 @@ const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
   },
 );
 
-function useText({
-  merchant_id,
-  name,
-  may_go,
-  why,
-  open_on_legacy,
-  last_legacy_day,
-  quiet_days,
-  ...one
-}: DecommissionView): string {
-  const quiet = `${quiet_days} whole ${quiet_days === 1 ? 'day' : 'days'}`;
-  const last = last_legacy_day === null ? 'never called' : `last called on ${last_legacy_day}, ${quiet} ago`;
+function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, ...one }: DecommissionView): string {
+  const last = day === null ? 'never called' : `last called on ${day}, ${counted(quiet_days ?? 0, 'whole day')} ago`;
   const units = table<DecommissionView['units'][number]>(
     {
       unit: 'unit',
@@ -216,8 +206,8 @@ function useText({
   );
   const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
   return [
-    `${namedAs(merchant_id, name)} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
-    `Open on legacy: ${open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
+    `${namedAs(merchant_id, name)} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${one.why}`,
+    `Open on legacy: ${one.open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
     ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,
   ].join('\n');

@@ -80,6 +80,8 @@ async function newsOf<News, Result>(
   throw new PuenteError('unreachable', `The ${label} ended before it was complete; the log of Puente says why.`);
 }
 
+const KEEP_LATER = 'puente capture on <merchant> --reason … keeps later ones.';
+
 export const captureFaces: Faces = {
   'capture on': captureSwitch(true),
   'capture off': captureSwitch(false),
@@ -87,27 +89,20 @@ export const captureFaces: Faces = {
     examples: ['puente capture show 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
     text({ at, operation, lane, status, error, duration_ms, messages }) {
       const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
-      const kept =
-        messages === null
-          ? 'Its messages were not kept: puente capture on <merchant> --reason … keeps later ones.'
-          : null;
-      return `${head}\n${kept ?? JSON.stringify(messages, null, 2)}`;
+      return `${head}\n${messages === null ? `Its messages were not kept: ${KEEP_LATER}` : JSON.stringify(messages, null, 2)}`;
     },
   }),
   'capture list': face<CapturedCalls>({
     notes: 'puente capture show <id> has the messages of one; the page Explain of the console explains them.',
     examples: ['puente capture list --merchant 700100200'],
-    text: listed<CapturedCalls[number]>(
-      'No call was captured: puente capture on <merchant> --reason … keeps later ones.',
-      {
-        at: 'at',
-        merchant: merchantCell,
-        operation: 'operation',
-        lane: 'lane',
-        status: 'status',
-        id: 'id',
-      },
-    ),
+    text: listed<CapturedCalls[number]>(`No call was captured: ${KEEP_LATER}`, {
+      at: 'at',
+      merchant: merchantCell,
+      operation: 'operation',
+      lane: 'lane',
+      status: 'status',
+      id: 'id',
+    }),
   }),
   'capture export': face<undefined>({
     about: 'exchanges as a file of JSON lines, for assess and replay',
@@ -189,15 +184,15 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
   );
   return [
     `${a.period.since} to ${a.period.until}, then ${b.period.since} to ${b.period.until}`,
-    changeText('tables', tables),
-    ...(verdict.after === null && verdict.before === null ? [] : [changeText('verdict', verdict)]),
+    ...Object.entries({ tables, verdict })
+      .filter(([, { before, after }]) => before !== null || after !== null)
+      .map(
+        ([name, { before, after }]) =>
+          `${name}: ${before ?? 'none'}${before === after ? ', the same' : ` → ${after ?? 'none'}`}`,
+      ),
     shown(changes),
     ...(told.length === 0 ? [] : ['Decisions and incidents in between:', ...told]),
   ].join('\n');
-}
-
-function changeText(name: string, { before, after }: ReportDiff['verdict']): string {
-  return `${name}: ${before ?? 'none'}${before === after ? ', the same' : ` → ${after ?? 'none'}`}`;
 }
 
 interface Reconciled {

@@ -221,16 +221,13 @@ function stopText(in_force: MerchantView['in_force']): string {
   return stops.length === 0 ? 'none' : `${stops.join(', ')} stopped`;
 }
 
+/** Settings have instants in epoch ms. */
 function shown(setting: { value: unknown } | undefined): string {
   const { value = null } = setting ?? {};
-  return typeof value === 'object'
-    ? factText(JSON.parse(JSON.stringify(value, instantsShown))) || 'none'
-    : String(value);
-}
-
-/** Settings have instants in epoch ms. */
-function instantsShown(name: string, value: unknown): unknown {
-  return /^(from|until|\w+_at)$/.test(name) && typeof value === 'number' ? new Date(value).toISOString() : value;
+  if (typeof value !== 'object') return String(value);
+  const told = (name: string, one: unknown) =>
+    typeof one === 'number' && /^(from|until|\w+_at)$/.test(name) ? new Date(one).toISOString() : one;
+  return factText(JSON.parse(JSON.stringify(value, told))) || 'none';
 }
 
 export const eraseFaces: Faces = {

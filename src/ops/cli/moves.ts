@@ -19,6 +19,7 @@ import type { Named } from '../seen.ts';
 import { stagesText } from './merchants.ts';
 import {
   type Columns,
+  counted,
   exitCodes,
   facts,
   listed,
@@ -74,11 +75,7 @@ do this and nothing else. Without --merchants, --stage and --tag it is refused.`
     ],
     args: ['alert'],
     text: ({ rolled_back, untouched, unknown }) =>
-      facts({
-        'rolled back': rolled_back.join(' ') || 'none',
-        untouched: untouched.join(' ') || 'none',
-        'never seen': unknown.join(' ') || 'none',
-      }),
+      facts({ 'rolled back': rolled_back, untouched, 'never seen': unknown }),
   }),
   drain: face<DrainView>({
     examples: ['puente drain 700100200 --watch'],
@@ -211,7 +208,7 @@ function previewText(preview: Preview): string {
   if (preview.units.length === 0) return sums;
   const units = preview.units.slice(0, SHOWN_UNITS);
   const count = preview.units_now + preview.units_later - units.length;
-  const rest = count > 0 ? `\n${count} more units; --json names them` : '';
+  const rest = count > 0 ? `\n${counted(count, 'more unit')}; --json has all` : '';
   const columns = { unit: 'slot', to: 'to', when: 'when', why: 'why', 'at the latest': 'until' } as const;
   return `${sums}\n${table(columns, units)}${rest}`;
 }
@@ -219,7 +216,9 @@ function previewText(preview: Preview): string {
 function refusals({ predicted_refusals: all }: Preview): string {
   const text = all
     .slice(0, SHOWN_REFUSALS)
-    .map(({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${count} times`);
+    .map(
+      ({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${counted(count, 'call')}`,
+    );
   return text.join('\n') || 'none';
 }
 
@@ -407,7 +406,7 @@ const past: Columns<SafetyView['history'][number]> = {
 
 function tripsAfter({ faults_left, slow_left, why }: SafetyView['now'][number]): string {
   if (why !== null) return why;
-  return `${faults_left} more faults${slow_left === null ? '' : ` or ${slow_left} more slow calls`}`;
+  return `${counted(faults_left, 'more fault')}${slow_left === null ? '' : ` or ${counted(slow_left, 'more slow call')}`}`;
 }
 
 function callIds({ exchanges }: { exchanges: readonly string[] }): string {

@@ -87,6 +87,11 @@ export function merchantCell(line: { merchant_id: string | null; merchant_name: 
   return withName(line.merchant_id, line.merchant_name);
 }
 
+/** `1 line`, `2 lines`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
   return Number(text);

@@ -7,7 +7,7 @@ import { PuenteError } from '../../error.ts';
 import type { ApplyView } from '../plan/apply.ts';
 import type { driftView } from '../plan/drift.ts';
 import type { PlanView } from '../plan/plan.ts';
-import { type Columns, exitCodes, listed, print, readInput, table } from './output.ts';
+import { type Columns, counted, exitCodes, listed, namedAs, print, readInput, table } from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
 
 type DriftView = z.infer<typeof driftView>['drifted'];
@@ -161,20 +161,11 @@ function linesOf<Ended>(
   merchants: readonly { merchant_id: string; name: string | null; steps: Ended[] }[],
 ): Line<Ended>[] {
   return merchants.flatMap(({ merchant_id, name, steps }) =>
-    steps.map((step) => ({ ...step, merchant: name === null ? merchant_id : `${merchant_id} ${name}` })),
+    steps.map((step) => ({ ...step, merchant: namedAs(merchant_id, name) })),
   );
 }
 
-export function planText({
-  file,
-  sha256,
-  plan,
-  last_applied,
-  changes,
-  refused,
-  merchants,
-  not_in_file,
-}: PlanView): string {
+export function planText({ merchants, last_applied: last, ...told }: PlanView): string {
   const columns: Columns<Line<PlannedStep>> = {
     merchant: 'merchant',
     change: ({ changes: its }) => its.join('\n'),
@@ -182,35 +173,30 @@ export function planText({
     'would be': ({ outcome }) => WOULD[outcome],
     why: ({ why }) => why.join('\n'),
   };
-  const last =
-    last_applied === null
-      ? 'none of its merchants was ever applied from a file'
-      : `last applied ${last_applied.at} by ${last_applied.who} from ${last_applied.file}${last_applied.sha256 === sha256 ? ', the same text' : ''}`;
+  const same = last?.sha256 === told.sha256 ? ', the same text' : '';
   const lines = linesOf(merchants);
   const notes = merchants.flatMap(({ merchant_id, notes: its }) => its.map((note) => `${merchant_id}: ${note}`));
   const left = merchants.flatMap(({ merchant_id, not_in_file: its }) =>
     its.map((one) => ({ merchant: merchant_id, what: `${one.setting}: ${one.value}` })),
   );
-  const absent = not_in_file.map(({ merchant_id, name, stage }) => ({
-    merchant: name === null ? merchant_id : `${merchant_id} ${name}`,
+  const absent = told.not_in_file.map(({ merchant_id, name, stage }) => ({
+    merchant: namedAs(merchant_id, name),
     what: `the merchant, on ${stage}`,
   }));
   return [
-    `plan ${plan} of ${file}, sha256 ${sha256}`,
-    last,
+    `plan ${told.plan} of ${told.file}, sha256 ${told.sha256}`,
+    last === null
+      ? 'none of its merchants was ever applied from a file'
+      : `last applied ${last.at} by ${last.who} from ${last.file}${same}`,
     ...(lines.length > 0 ? [table(columns, lines)] : []),
     ...notes,
     ...(left.length + absent.length > 0
       ? [table({ merchant: 'merchant', 'not in the file, and left as it is': 'what' }, [...left, ...absent])]
       : []),
-    changes + refused === 0
+    told.changes + told.refused === 0
       ? 'Nothing would change.'
-      : `${counted(changes, 'change')}, ${refused} refused, in ${counted(merchants.length, 'merchant')}.`,
+      : `${counted(told.changes, 'change')}, ${told.refused} refused, in ${counted(merchants.length, 'merchant')}.`,
   ].join('\n');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 function applyText({ file, merchants, made, not_made }: ApplyView): string {

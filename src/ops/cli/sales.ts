@@ -15,6 +15,7 @@ import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
 import {
   type Columns,
+  counted,
   exitCodes,
   facts,
   listed,
@@ -55,7 +56,7 @@ function none({ totals }: FleetView): string {
 
 function fleetText({ merchants, found, page, pages, totals, at }: FleetView): string {
   const { legacy, shadow, canary, orders } = totals.stages;
-  const sums = `${totals.merchants} merchant${totals.merchants === 1 ? '' : 's'}: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} in need of attention`;
+  const sums = `${counted(totals.merchants, 'merchant')}: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} in need of attention`;
   return [sums, table(fleetColumns, merchants), `${found} found, page ${page} of ${pages}, at ${at}`].join('\n');
 }
 
@@ -360,7 +361,7 @@ function verdictOf({ lines, head, expected, broken }: ChainView): string {
     return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines === 1 ? '1 line before it is' : `${lines} lines before it are`} valid.`;
   }
   const known = expected === null ? '' : `\nLine ${expected.sequence}, given with --expect, is still in the chain.`;
-  return `The chain is intact: ${lines} ${lines === 1 ? 'line' : 'lines'}.\n${end}${known}`;
+  return `The chain is intact: ${counted(lines, 'line')}.\n${end}${known}`;
 }
 
 /** The first facts of a line without a change, in some 80 characters; `--json` has all. */

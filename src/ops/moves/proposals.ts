@@ -115,7 +115,7 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
     if (proposal.proposed_by === person.name)
       throw new PuenteError(
         'forbidden',
-        say('refusal.own_proposal', { name: person.name, command: `puente moves decline ${id} --reason …` }),
+        say('refusal.own_proposal', { name: person.name, command: 'moves decline', id }),
       );
     const judged = await judgeFor(
       ports,

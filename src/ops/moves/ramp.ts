@@ -201,7 +201,7 @@ async function refuseApproval(ports: Ports, ramp: Ramp, person: Person, now: num
   if (ramp.who === person.name)
     throw new PuenteError(
       'forbidden',
-      say('refusal.own_proposal', { name: person.name, command: `puente ramps cancel ${ramp.id} --reason …` }),
+      say('refusal.own_proposal', { name: ramp.who, command: 'ramps cancel', id: ramp.id }),
     );
   if (expiresAt(ports, ramp) > now) return;
   throw new PuenteError('refused', say('refusal.ramp_state', { id: ramp.id, state: 'expired' }));

@@ -15,7 +15,7 @@ export interface Trouble {
 
 /** @param decisions of the sale, newest first. */
 export function troubleOfLink(
-  { legacy_id, merchant_id, state, attempts, created_at, first_sent_at, expires_at }: Link,
+  { legacy_id: id, merchant_id: merchant, state, attempts, created_at, first_sent_at, expires_at }: Link,
   exchanges: readonly StoredExchange[],
   decisions: readonly AuditLine[],
 ): Trouble | null {
@@ -30,12 +30,8 @@ export function troubleOfLink(
     answer: last === undefined ? '' : upstreamSaid(last),
   };
   if (state === 'IN_DOUBT') return { state: 'in_doubt', sentence: say('trouble.in_doubt', facts) };
-  const named = { id: legacy_id, merchant: merchant_id };
-  const why = settled === undefined ? '' : readStored(settled.reason);
-  return {
-    state: 'lost',
-    sentence: say('trouble.lost', { ...facts, ...named, has_reason: settled !== undefined, why }),
-  };
+  const lost = { id, merchant, has_reason: settled !== undefined, why: settled ? readStored(settled.reason) : '' };
+  return { state: 'lost', sentence: say('trouble.lost', { ...facts, ...lost }) };
 }
 
 export function troubleOfLegacySale({ state, created_at, ends_at }: LegacySale): Trouble | null {

@@ -42,19 +42,6 @@ describe('assess', () => {
     at: '2026-11-21T09:00:00Z',
   };
 
-  test('a blocked merchant is exit code 3, and the text names what blocks and the line that shows it', async () => {
-    const file = written(
-      'blocked.jsonl',
-      lines({ ...create, body: { amount: 100 } }, 'nonsense', { method: 'GET', path: '/x' }),
-    );
-    const { code, out } = await command(['assess', file, '--merchant', '9', '--site', 'MLA']);
-    expect(out).toContain('Lines: 3 = 1 assessed + 1 of no operation + 0 to other hosts + 1 unreadable');
-    expect(out).toContain('line 2: it is not JSON');
-    expect(out).toMatch(/^9 is BLOCKED/m);
-    expect(out).toContain('property_value');
-    expect(code).toBe(3);
-  });
-
   test("each merchant's calls are assessed by its own tables, of --folder or of the settings", async () => {
     const of = (merchant: string) => ({
       ...create,

@@ -85,7 +85,14 @@ it('says what there is not, and refuses whom it never saw', async () => {
     'audit verify',
   ])
     await ana(line);
-  for (const line of ['capture list', 'reconcile', 'can-migrate 70010020', 'trace nobody-knows-this']) await ana(line);
+  for (const line of [
+    'capture list',
+    'notices show nobody',
+    'reconcile',
+    'can-migrate 70010020',
+    'trace nobody-knows-this',
+  ])
+    await ana(line);
   for (const line of ['alerts test', 'rollback 70010020', 'safety reset 700100200 --kind qr', 'notices test 700100200'])
     await ben(`${line} --reason "nobody is there"`);
   await golden('nothing');

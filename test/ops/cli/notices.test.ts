@@ -47,13 +47,6 @@ describe('list and show', () => {
     expect(shown.tries).toMatchObject([{ outcome: 'delivered', status: 200 }]);
   });
 
-  it('say so when there is nothing', async () => {
-    expect((await notices('list', '--until', '2020-01-01T00:00:00Z')).out).toBe('No notice matches.\n');
-    const { code, err } = await notices('show', 'nobody');
-    expect(err).toContain('There is no notice nobody');
-    expect(code).toBe(1);
-  });
-
   it.each([
     { argv: ['list', '--state', 'lost'], says: 'delivered', exits: 2 },
     { argv: ['list', '--limit', 'many'], says: 'whole number', exits: 2 },

@@ -131,21 +131,6 @@ describe('of a shadowed merchant', () => {
     const { verdicts } = await asked<{ verdicts: VerdictView[] }>('/api/verdicts');
     expect(verdicts).toMatchObject([{ merchant_id: ARGENTINA, verdict: 'accepted', code: null, count: 1 }]);
   });
-
-  it('the command says the same, and its exit code is the verdict', async () => {
-    const [unproven, never_seen, advice] = await Promise.all([
-      cli('can-migrate', ARGENTINA),
-      cli('can-migrate', BRAZIL, '--json'),
-      cli('losses', '--merchant', ARGENTINA, '--advice'),
-    ]);
-    expect([unproven.code, unproven.err]).toEqual([4, '']);
-    expect(unproven.out).toContain(`${ARGENTINA} is INCONCLUSIVE`);
-    expect(unproven.out).toContain(`puente merchants set ${ARGENTINA} --notify`);
-    expect(unproven.out).toContain(`puente coverage ${ARGENTINA}`);
-    expect(never_seen.code).toBe(1);
-    expect(JSON.parse(never_seen.out)).toMatchObject({ merchant_id: BRAZIL, verdict: 'inconclusive' });
-    expect(advice.out.split('\n')[0]).toMatch(/^Your till sends body\.tip with POST /);
-  });
 });
 
 describe('a difference', () => {
