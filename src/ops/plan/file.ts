@@ -144,26 +144,32 @@ function contentOf(document: Document.Parsed, name: string): unknown {
 /** Fields whose text may look like a number, which YAML would round or shorten: `0700100200`, `1e3`, `1.50`. */
 const TEXTS: readonly string[] = ['id', 'name', 'tags', 'units_in', 'units_out'];
 
-/** Makes texts of these fields' numbers. @returns keys that a mapping has twice. */
+/** Makes texts of these fields' numbers. @returns keys that a mapping has twice, and aliases of nothing before them. */
 function keptDigits(document: Document.Parsed): { code: string; from: number }[] {
-  const twice: { code: string; from: number }[] = [];
+  const wrong: { code: string; from: number }[] = [];
+  const anchors = new Set<unknown>();
   visit(document, {
-    Map(_key, { items }) {
+    Alias: (_key, alias) =>
+      void (anchors.has(alias.source) || wrong.push({ code: 'UNKNOWN_ALIAS', from: startOf(alias) })),
+    Seq: (_key, { anchor }) => void anchors.add(anchor),
+    Map(_key, { items, anchor }) {
+      anchors.add(anchor);
       const keys = new Set<unknown>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
-        if (keys.has(key.value)) twice.push({ code: 'DUPLICATE_KEY', from: startOf(key) });
+        if (keys.has(key.value)) wrong.push({ code: 'DUPLICATE_KEY', from: startOf(key) });
         keys.add(key.value);
       }
     },
     Scalar(key, scalar, above) {
+      anchors.add(scalar.anchor);
       const field = above.findLast(isPair)?.key;
       if (key === 'key' || !isScalar(field) || !TEXTS.includes(String(field.value))) return;
       const { source, value } = scalar as Scalar.Parsed; // of a parsed document
       if (value !== null && typeof value !== 'string') scalar.value = source;
     },
   });
-  return twice;
+  return wrong;
 }
 
 interface Mistake {

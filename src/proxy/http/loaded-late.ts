@@ -19,10 +19,6 @@ export function loadedLate(load: () => Promise<RequestHandler>): LoadedLate {
   };
   return {
     handler: async (request, response, next) => (await loaded())(request, response, next),
-    load: () =>
-      loaded().then(
-        () => undefined,
-        () => undefined,
-      ),
+    load: async () => void (await loaded().catch(() => undefined)),
   };
 }

@@ -150,9 +150,8 @@ export async function migrate(
     } catch (error) {
       await client.query('ROLLBACK').catch(() => undefined);
       const is_in_use = error instanceof DatabaseError && error.code === IN_USE;
-      if (attempt === ATTEMPTS && is_in_use) throw databaseUnusable(location, textOf(error), END_IT, error);
-      if ((failureOf(error) !== 'again' && !is_in_use) || attempt === ATTEMPTS) throw error;
-      attempt++;
+      const is_last = attempt++ === ATTEMPTS || !(is_in_use || failureOf(error) === 'again');
+      if (is_last) throw is_in_use ? databaseUnusable(location, textOf(error), END_IT, error) : error;
       if (is_in_use) await pause(LOCK_PAUSE_MS);
       continue;
     }

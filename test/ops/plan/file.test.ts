@@ -78,6 +78,7 @@ describe('what is wrong is said with its place and what would fit', () => {
       ['shops.yaml:4:9: merchants.1.id: The merchant 700100200 is named twice.'],
     ],
     ['a key twice', shop('name: one\nname: two'), ['shops.yaml:4:5: this is not valid YAML (DUPLICATE_KEY)']],
+    ['an alias of nothing', shop('credential: *token'), ['shops.yaml:3:17: this is not valid YAML (UNKNOWN_ALIAS)']],
     ['broken YAML', 'merchants: [\n', ['shops.yaml:2:1: this is not valid YAML']],
     [
       'a secret in the file',
