@@ -5,7 +5,7 @@ import type { FamilyRefund } from '../ops/ports.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import { REFUND, REFUND_CHANGE } from './conditions.ts';
 import type { Reader, StoreMethods, Writer } from './engine.ts';
-import { type PageValues, pageOf, readsOf, valuesIn } from './rows.ts';
+import { type PageValues, pageOf, readsOf, rowLock, valuesIn } from './rows.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row are a defect, not traffic. */
 const OPENING_ATTEMPTS = 5;
@@ -35,7 +35,9 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
         const decision = decide(earlier);
         if (decision !== 'open') return { opened: false, refund: decision };
         const values = [...refundValues(refund), refund.legacy_id, earlier.length];
-        const result = await writer.commit({ steps: [{ write: 'insert_refund', values, changes: 1 }] });
+        // Its index alone lets a second one in when the first is made while the second waits for it.
+        const locks = { alone: [rowLock(refund.legacy_id)] };
+        const result = await writer.commit({ steps: [{ write: 'insert_refund', values, changes: 1 }], locks });
         if (result.kind === 'done') return { opened: true, refund };
         cause = result.kind === 'constraint' ? result.text : 'another one was opened';
         if (result.kind === 'constraint' && !ANOTHER_IS_OPEN.test(cause)) break;

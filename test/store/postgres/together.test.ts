@@ -8,13 +8,16 @@ import { conditionKinds } from '../../../src/proxy/records/incidents.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
-import { startReceiver } from '../../kit.ts';
+import { clientFor } from '../../../src/store/postgres/pool.ts';
+import { rowLock } from '../../../src/store/rows.ts';
+import { eventually, startReceiver } from '../../kit.ts';
 import { verifyAudit } from '../../ops/audit-chain.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
   auditOf,
   busyUnlessFree,
+  finished,
   joinUnlessNew,
   MERCHANT,
   MINUTE_MS,
@@ -23,6 +26,7 @@ import {
   newLink,
   newMerchant,
   newNotice,
+  newRefund,
   newSale,
   opened,
 } from '../contract/harness.ts';
@@ -51,6 +55,31 @@ describe('stores of several processes', () => {
     if (store === undefined) throw new Error('no store is open');
     return store;
   };
+
+  it('open no second refund although the first is made in the moment in which the second is written', async () => {
+    await open(1);
+    const link = await finished(of(0));
+    const { id, number, payment_id, fingerprint, idempotency_key } = newRefund(link);
+    const first = clientFor(url, 5_000, 'test');
+    await first.connect();
+    try {
+      await first.query('BEGIN');
+      await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [rowLock(link.legacy_id)]);
+      await first.query(
+        `INSERT INTO refunds (id, number, legacy_id, merchant_id, payment_id, fingerprint, idempotency_key, state,
+          refunded_before_minor, created_at, updated_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, 'SENDING', 0, 1, 1, 1)`,
+        [id, number, link.legacy_id, link.merchant_id, payment_id, fingerprint, idempotency_key],
+      );
+      await first.query(`UPDATE refunds SET state = 'DONE'`);
+      const second = of(0).refunds.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
+      const waits = () => server.run(url, `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+      await eventually(waits, (rows) => rows.length > 0);
+      await first.query('COMMIT');
+      expect(await second).toMatchObject({ opened: false, refund: { id } });
+    } finally {
+      await first.end();
+    }
+  });
 
   it.each(['with', 'without'] as const)(
     'give a reference to one of two sales %s a unit of one moment',
