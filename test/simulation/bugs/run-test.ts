@@ -1,40 +1,26 @@
 /** Runs the test of a seeded bug on patched sources, and sends the result to the parent process. */
+import { join } from 'node:path';
 import { startVitest, type TestCase } from 'vitest/node';
-import { bugOfProcess, patched } from './bug.ts';
+import { bugOfProcess } from './bug.ts';
 
 /** Null when an assertion of the test failed, as it must; otherwise what happened instead. */
 export type Verdict = { instead: string | null };
 
-const { name, test, edits } = bugOfProcess();
+const { name, test } = bugOfProcess();
 if (test === null) throw new Error(`${name} is caught by the simulation, not by a test`);
 
-const vitest = await startVitest(
-  'test',
-  [test.file],
-  {
-    config: false,
-    watch: false,
-    reporters: [],
-    testNamePattern: test.name,
-    include: [test.file],
-    pool: 'forks',
-    maxWorkers: 1,
-    // Its key ignores the edits: the patched code of one bug would run for the next.
-    fsModuleCache: false,
-  },
-  {
-    plugins: [
-      {
-        name: 'seeded-bug',
-        enforce: 'pre',
-        transform(code: string, id: string) {
-          const mine = edits.filter(({ file }) => id.split('?')[0]?.endsWith(`/src/${file}`));
-          return mine.length === 0 ? null : patched(code, mine);
-        },
-      },
-    ],
-  },
-);
+const vitest = await startVitest('test', [test.file], {
+  config: false,
+  watch: false,
+  reporters: [],
+  testNamePattern: test.name,
+  include: [test.file],
+  pool: 'forks',
+  maxWorkers: 1,
+  // As in `vitest.config.ts`: Node loads the sources, so that they are patched as those of the simulation are.
+  execArgv: ['--import', join(import.meta.dirname, 'loader.ts')],
+  experimental: { viteModuleRunner: false },
+});
 const modules = vitest.state.getTestModules();
 const tests = modules.flatMap((module) => [...module.children.allTests()]);
 const outside = [...modules.flatMap((module) => module.errors()), ...vitest.state.getUnhandledErrors()];
