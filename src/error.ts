@@ -79,3 +79,8 @@ export function complaintOf(attempt: () => unknown): string | null {
     throw error;
   }
 }
+
+/** Node's code of an error, such as `ENOENT`. */
+export function codeOf(error: unknown, otherwise = 'unknown'): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : otherwise;
+}

@@ -6,7 +6,7 @@ import { constants, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { settingOf } from '../config/describe.ts';
-import { complaintOf } from '../error.ts';
+import { codeOf, complaintOf } from '../error.ts';
 import type { Role } from '../ops/api/person.ts';
 import { checkUrl } from '../proxy/notices/guard.ts';
 import { faultOfDirectory } from '../store/directory.ts';
@@ -75,7 +75,7 @@ async function listenError(host: string, port: number): Promise<string | null> {
     await once(server, 'listening');
     return null;
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return codeOf(error);
   } finally {
     server.close();
   }
@@ -116,7 +116,7 @@ function refusedCertificate(file: string): string | null {
     new X509Certificate(readFileSync(resolve(file)));
     return null;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = codeOf(error);
     if (/^E[A-Z]+$/.test(code))
       return `${file} can't be read (${code}). Name a file that exists, and that this user may read.`;
     return `${file} is no certificate. Name the chain in PEM, the door's own certificate first.`;

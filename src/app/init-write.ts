@@ -15,7 +15,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { FILE_VARIABLE, loadConfig } from '../config/config.ts';
 import { type Draft, describeSettings, renderDraft, yamlValueOf } from '../config/describe.ts';
-import { PuenteError } from '../error.ts';
+import { codeOf, PuenteError } from '../error.ts';
 import { isEnough, type Role } from '../ops/api/person.ts';
 import { quoted } from '../ops/cli/next-steps.ts';
 import { faultOfDirectory, makeDirectory } from '../store/directory.ts';
@@ -261,10 +261,6 @@ function removeEmpty(folders: readonly string[]): void {
 
 function writePrivate(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 
 function unwritable(into: string, why: string, cause?: unknown): PuenteError {

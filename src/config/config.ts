@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
-import { PuenteError } from '../error.ts';
+import { codeOf, PuenteError } from '../error.ts';
 import type { Secret } from '../proxy/vault.ts';
 import { contradictions } from './contradictions.ts';
 import { factsOf } from './kinds.ts';
@@ -127,7 +127,9 @@ function readFileLayer(file: string | URL, source: string): Layer {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    layer.refusals.push(`${source} can't be read (${codeOf(error)}); give the path of a YAML file that exists.`);
+    layer.refusals.push(
+      `${source} can't be read (${codeOf(error, 'unreadable')}); give the path of a YAML file that exists.`,
+    );
     return layer;
   }
   const { content, faults } = readYaml(text);
@@ -234,10 +236,6 @@ function jsonOrText(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }
 
 // Secrets in files: read at startup, and refused when other users of this machine could read them too.

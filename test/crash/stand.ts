@@ -1,14 +1,13 @@
 /** The parts of a crash test that outlive the server: sandbox, receiver, webhook address and data directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { faultSchema } from '../../src/sandbox/actions.ts';
 import { createFault } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';
+import { startRelay } from '../journeys/sdk-relay.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
-import { listen } from '../listen.ts';
 import { type Build, type Child, SOURCES, startChild } from './child.ts';
 import { keptBundle } from './kept-bundle.ts';
 
@@ -65,9 +64,13 @@ export async function startStand(
 ): Promise<Stand> {
   const receiver = await startReceiver();
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: terminals } });
-  const address = await startAddress();
+  // A fixed address in front of the server's changing port: the upstream repeats webhooks to the same URL.
+  const address = await startRelay();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-crash-'));
-  sandbox.world.configure({ webhook_url: `${address.url}/webhooks/orders`, webhook_secret: WEBHOOK_SECRET });
+  sandbox.world.configure({
+    webhook_url: `http://127.0.0.1:${address.port}/webhooks/orders`,
+    webhook_secret: WEBHOOK_SECRET,
+  });
   const environment = {
     PUENTE_UPSTREAM: sandbox.url,
     PUENTE_LEGACY_UPSTREAM: sandbox.url,
@@ -99,13 +102,13 @@ export async function startStand(
     child: null,
     async start(armed, build = usual) {
       const arm = armed === undefined ? {} : { NODE_ENV: 'test', CRASH_TEST_FAILPOINT: armed };
-      address.port = null;
+      address.target = null;
       await keeping.release(data_dir);
       stand.child = await startChild({ ...environment, ...arm }, build, (kill) => {
         stand.killStarting = kill;
       });
       if (stand.child !== null) children.push(stand.child);
-      address.port = stand.child === null ? null : Number(new URL(stand.child.public_url).port);
+      address.target = stand.child === null ? null : Number(new URL(stand.child.public_url).port);
       return stand.child;
     },
     said: () => children.map((child, index) => `--- ${index + 1}\n${child.output()}`).join('\n'),
@@ -147,36 +150,4 @@ export async function warmUp(build: Build): Promise<void> {
   } finally {
     await stand.close();
   }
-}
-
-/** A fixed address in front of the server's changing port: the upstream repeats webhooks to the same URL. */
-async function startAddress(): Promise<{ url: string; port: number | null; close(): Promise<void> }> {
-  const sockets = new Set<{ destroy(): unknown }>();
-  const server = createServer((incoming) => {
-    if (address.port === null) return void incoming.destroy();
-    const outgoing = connect(address.port, '127.0.0.1');
-    for (const [one, other] of [
-      [incoming, outgoing],
-      [outgoing, incoming],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => undefined);
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
-  });
-  const port = await listen(server);
-  const address = {
-    url: `http://127.0.0.1:${port}`,
-    port: null as number | null, // no server before the first start
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  };
-  return address;
 }

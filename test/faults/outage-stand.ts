@@ -1,12 +1,12 @@
 /** Puente with a sandbox that can be cut off and a clock that can jump hours; it counts upstream calls. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { request } from 'undici';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../kit.ts';
 import { listen, shut } from '../listen.ts';
+import { forward } from '../proxy/http/front.ts';
 import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 
 export interface Outage extends Outside {
@@ -80,17 +80,4 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
     },
   };
   return outage;
-}
-
-async function forward(to: string, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of incoming) chunks.push(chunk);
-  const { host: _host, connection: _connection, 'content-length': _length, ...headers } = incoming.headers;
-  const answer = await request(to + incoming.url, {
-    method: incoming.method as 'GET', // undici's list of methods is narrower
-    headers,
-    ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }),
-  });
-  const type = String(answer.headers['content-type'] ?? 'application/json');
-  response.writeHead(answer.statusCode, { 'content-type': type }).end(await answer.body.text());
 }

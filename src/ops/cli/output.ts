@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrapAnsi } from 'fast-wrap-ansi';
-import { PuenteError } from '../../error.ts';
+import { codeOf, PuenteError } from '../../error.ts';
 import { factText } from '../../locales/message.ts';
 import { timeText } from '../../locales/words.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
@@ -248,7 +248,7 @@ async function toFile(source: Readable, file: string): Promise<void> {
   } catch (error) {
     await rm(partial, { force: true });
     if (error instanceof PuenteError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = codeOf(error);
     const message = `${file} can't be written (${code}); name a file in a directory of yours.`;
     throw new PuenteError('bad_request', message, { cause: error });
   }

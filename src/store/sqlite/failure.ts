@@ -1,6 +1,6 @@
 /** The meaning of an SQLite error for the failed write, and the domain error for an unusable file. */
 import Database from 'better-sqlite3';
-import { PuenteError } from '../../error.ts';
+import { codeOf, PuenteError } from '../../error.ts';
 import type { Failure } from '../engine.ts';
 
 /** READONLY_DBMOVED: the file was moved or replaced under the running process, so writes would be lost. */
@@ -47,7 +47,7 @@ const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string]
 /** An error of the driver or the system on opening a file as store_unusable; a PuenteError passes unchanged. */
 export function unusableBecause(path: string, error: unknown): PuenteError {
   if (error instanceof PuenteError) return error;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error, '');
   const [, wrong, repair] = UNUSABLE.find(([of]) => of.test(code)) ?? [
     null,
     textOf(error),
