@@ -105,7 +105,7 @@ export function tableOf(words: Words, prefix: string, rows: readonly Row[], is_n
   return plainTable(head, rows.map(Object.values<Content>), words.number, is_named);
 }
 
-/** @param number formats a number. @param is_named each cell also has its column's name, for narrow screens. */
+/** Each cell has its column's name, for narrow screens. @param number formats a number. @param is_named of console cards. */
 export function plainTable(
   head: readonly string[],
   rows: readonly (readonly Content[])[],
@@ -118,10 +118,9 @@ export function plainTable(
     typeof cell === 'number' ? number(cell) : typeof cell === 'string' && is_named ? breakable(cell) : (cell ?? null);
   const kindOf = (cell: Content): Html | null => (isFigure(cell) ? NUMBER : isLong(cell) ? TEXT : null);
   const titles = head.map((name, nth) => html`<th scope="col"${isNumeric(nth) ? NUMBER : null}>${name}</th>`);
+  const inside = (cell: Content): Content => (is_named ? html`<div>${shown(cell)}</div>` : shown(cell));
   const cellOf = (cell: Content, nth: number): Html =>
-    is_named
-      ? html`<td data-name="${head[nth + 1] ?? ''}"${kindOf(cell)}><div>${shown(cell)}</div></td>`
-      : html`<td${kindOf(cell)}>${shown(cell)}</td>`;
+    html`<td data-name="${head[nth + 1] ?? ''}"${kindOf(cell)}>${inside(cell)}</td>`;
   const lines = rows.map(
     ([name, ...cells]) => html`<tr><th scope="row">${shown(name)}</th>${cells.map(cellOf)}</tr>\n`,
   );

@@ -1,5 +1,6 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
@@ -114,6 +115,7 @@ export async function viewMerchant(ports: Ports, id: string): Promise<MerchantVi
 export type SettingsChange = Omit<z.infer<typeof merchantChange>, 'reason' | 'revision' | 'new'>;
 
 /**
+ * Of fields that have their value already nothing is written.
  * @param checkUrl refuses a notice URL that the outbound guard would refuse.
  * @param extra further facts for the audit line.
  * @throws PuenteError as `merchantToChange` and `tryCredential`; conflict for another revision, blocked_address for the URL.
@@ -121,14 +123,19 @@ export type SettingsChange = Omit<z.infer<typeof merchantChange>, 'reason' | 're
 export async function changeMerchant(
   ports: Ports,
   id: string,
-  { reason, revision, new: made, ...change }: z.infer<typeof merchantChange>,
+  { reason, revision, new: made, ...named }: z.infer<typeof merchantChange>,
   who: string,
   checkUrl: (url: string) => void,
   extra: Record<string, unknown> = {},
-): Promise<MerchantView> {
-  const { notice_url, notice_secret, credential, dialect } = change;
-  if (notice_url) checkUrl(notice_url.reveal());
+): Promise<ChangedMerchant> {
+  if (named.notice_url) checkUrl(named.notice_url.reveal());
   const before = await merchantToChange(ports, id, { new: made });
+  const change = differingOf(ports, before, named);
+  if (Object.keys(change).length === 0 && !(made && before.revision === 0)) {
+    refuseOtherRevision(before, revision);
+    return { ...merchantView(ports, before), result: 'unchanged' };
+  }
+  const { notice_url, notice_secret, credential, dialect } = change;
   const site = (credential ? await tryCredential(ports, id, credential) : null) ?? before.site;
   const { after, detail } = changedBy(ports, before, change);
   const saved = await ports.store.merchants.saveMerchant({ ...after, site }, revision, {
@@ -143,7 +150,39 @@ export async function changeMerchant(
     await ports.store.notices.hastenNotices(id, ports.clock.now());
     ports.memory.wakeups.notices.wake();
   }
-  return merchantView(ports, saved);
+  return { ...merchantView(ports, saved), result: 'changed' };
+}
+
+/** @throws PuenteError conflict. */
+export function refuseOtherRevision({ id: merchant, revision }: Merchant, expected: number): void {
+  if (revision === expected) return;
+  throw new PuenteError('conflict', say('refusal.moved_on', { merchant, revision, expected }), { facts: { revision } });
+}
+
+/** The fields of a change that have another value now. */
+export function differingOf(ports: Ports, merchant: Merchant, change: SettingsChange): SettingsChange {
+  const now = (name: string): unknown => {
+    if (name === 'notice_url') return merchantUrl(ports, merchant);
+    if (name === 'notice_secret' || name === 'credential') return openedOf(ports, merchant, name);
+    return (merchant.settings as Record<string, unknown>)[name]; // by the names of its own fields
+  };
+  // No tags and an empty list of them are the same.
+  const comparable = (name: string, value: unknown): unknown => value ?? (name === 'tags' ? [] : null);
+  const isOther = ([name, value]: [string, unknown]): boolean => {
+    const wanted = value instanceof Secret ? value.reveal() : value;
+    return wanted !== undefined && !isDeepStrictEqual(comparable(name, wanted), comparable(name, now(name)));
+  };
+  return Object.fromEntries(Object.entries(change).filter(isOther));
+}
+
+/** A stored secret in clear; null without one, and another value where its key is lost. */
+function openedOf({ vault }: Ports, merchant: Merchant, name: 'notice_secret' | 'credential'): string | symbol | null {
+  const sealed = merchant[`sealed_${name}`];
+  try {
+    return sealed && vault.open(sealed, name.replace('_', '-')).toString('utf8');
+  } catch {
+    return Symbol('lost');
+  }
 }
 
 /** The merchant after a change of its settings, and the facts of the audit line: from what to what, without secrets. */
@@ -311,6 +350,11 @@ export const merchantAnswer = z.object({
   credential: z.enum(['set', 'not set']),
 });
 export type MerchantView = z.infer<typeof merchantAnswer>;
+
+export const changedMerchant = merchantAnswer.extend({
+  result: z.enum(['changed', 'unchanged']).describe('unchanged: it is so already, and nothing is written'),
+});
+export type ChangedMerchant = z.infer<typeof changedMerchant>;
 
 export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   return {

@@ -157,7 +157,8 @@ export async function changeInAnyCase<Result>(
   }
 }
 
-function newMerchant(id: string): Merchant {
+/** One without a row. */
+export function newMerchant(id: string): Merchant {
   return {
     id,
     site: null,

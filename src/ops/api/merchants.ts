@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import { said } from '../fields.ts';
 import {
+  changedMerchant,
   changeMerchant,
   importAnswer,
   importAsk,
@@ -33,9 +34,10 @@ export const merchantRoutes: OpsRoute[] = [
     run: ({ ports }, { path }) => viewMerchant(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'PUT /api/merchants/:id', {
-    summary: 'Changes settings of a merchant; null goes back to the default.',
+    summary:
+      'Changes settings of a merchant; null goes back to the default. What is so already is left, and not written.',
     body: merchantChange,
-    answer: merchantAnswer,
+    answer: changedMerchant,
     command: 'merchants set',
     run: ({ ports, checkUrl }, { path, body, person }) =>
       changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),

@@ -98,7 +98,7 @@ export const rampsView = z.object({ ramps: z.array(rampView) });
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
 export const moveView = z.union([
-  merchantAnswer.extend({ result: z.literal('moved'), judgement: judgementView }),
+  merchantAnswer.extend({ result: z.enum(['moved', 'unchanged']), judgement: judgementView }),
   z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
 ]);
 

@@ -129,7 +129,7 @@ export function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]):
 }
 
 function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodPipe) return unwrapped(schema.in);
+  if (schema instanceof z.ZodPipe) return unwrapped(schema.out instanceof z.ZodTransform ? schema.in : schema.out);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
     return unwrapped(schema.unwrap());
   if (schema instanceof z.ZodExactOptional) return unwrapped(schema.unwrap());

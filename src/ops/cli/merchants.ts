@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { factText } from '../../locales/message.ts';
-import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
+import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
 import { type Columns, exitCodes, listed, namedAs, readInput, table, tableOf } from './output.ts';
@@ -31,7 +31,7 @@ export const merchantFaces: Faces = {
       listed(search === undefined ? NO_MERCHANT : 'No merchant matches.', merchants)(all),
   }),
   'merchants show': face<MerchantView>({ examples: ['puente merchants show 700100200'], text: merchantDetails }),
-  'merchants set': face<MerchantView>({
+  'merchants set': face<ChangedMerchant>({
     about: 'change settings; `default` goes back to the default',
     notes: `
 What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists; so is a URL
@@ -51,7 +51,7 @@ with a key in it: --notify - reads PUENTE_NOTICE_URL. Each variable with _FILE b
     made: ['cancel_on_terminal', 'deprecation', 'notice_secret', 'credential'],
     more: addSetOptions,
     input: changeOf,
-    text: merchantDetails,
+    text: ({ result, ...merchant }) => (result === 'unchanged' ? nothingText(merchant) : merchantDetails(merchant)),
   }),
 };
 
@@ -175,17 +175,23 @@ function instant(text: string): number {
 
 /** `puente capture on` and `off` change one setting of a merchant. */
 export function captureSwitch(on: boolean): Face {
-  return face<MerchantView>({
+  return face<ChangedMerchant>({
     of: 'merchants set',
     about: on ? 'keep the messages of its calls from now on' : 'keep no more messages',
     examples: [`puente capture ${on ? 'on' : 'off'} 700100200 --reason "before the move of June"`],
     only: ['reason', 'new'],
     input: ({ fields }) => ({ ...fields, capture: on }),
-    text: ({ id }) =>
-      on
-        ? `Calls of ${id} are captured from now on. Export them: puente capture export --merchant ${id} --output FILE`
-        : `Calls of ${id} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`,
+    text: ({ result, ...merchant }) =>
+      result === 'unchanged'
+        ? nothingText(merchant)
+        : on
+          ? `Calls of ${merchant.id} are captured from now on. Export them: puente capture export --merchant ${merchant.id} --output FILE`
+          : `Calls of ${merchant.id} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`,
   });
+}
+
+function nothingText({ id, revision }: MerchantView): string {
+  return `nothing to change: merchant ${id} has these settings already, revision ${revision}`;
 }
 
 function merchantDetails(merchant: MerchantView): string {

@@ -1,5 +1,5 @@
 /** Commands and text output of moves: stages, proposals, bulk moves, brown-outs, safety stops and open sales. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { brownoutRefusals } from '../api/moves.ts';
@@ -62,18 +62,18 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
   }),
   rollback: face<RolledBack>({
     examples: ['puente rollback 700100200 --reason "tills report errors"'],
-    text: (told, { path }) =>
-      `merchant ${path.id} is on legacy: new payments go there now, open ones stay where they were created\n${drainText(told)}`,
+    exits: { done: 'on legacy; also when it was there already' },
+    text: rollbackText,
   }),
   'rollback-by-alert': face<z.infer<typeof alertAnswer>>({
     notes: `
 What an alert does by the ops door, typed: for a script of one's own, and to try a filter. A token with the role rollback may
-do this and nothing else. Without --merchants, --stage and --tag it is refused.`,
+do this and nothing else. A stage is here that of any kind of work. Without merchants and conditions it is refused.`,
     examples: [
-      'puente rollback-by-alert TillsFail --merchants 700100200,700100300',
-      'puente rollback-by-alert TillsFail --stage canary',
+      'puente rollback-by-alert TillsFail 700100200,700100300',
+      'puente rollback-by-alert TillsFail --where stage=canary',
     ],
-    args: ['alert'],
+    args: ['alert', 'merchants'],
     text: ({ rolled_back, untouched, unknown }) =>
       facts({ 'rolled back': rolled_back, untouched, 'never seen': unknown }),
   }),
@@ -111,6 +111,7 @@ async function watched<View>(
 function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
   const judged = judgementText(told.judgement);
   if (!('result' in told)) return `dry run, not moved: merchant ${path.id} stays as it is\n${judged}`;
+  if (told.result === 'unchanged') return movedText(told);
   if (told.result === 'moved') return `${movedText(told)}\n${judged}`;
   const { id, expires_at } = told.proposed;
   const next = `Another approver can approve it until ${expires_at}: puente moves approve ${id} --reason …`;
@@ -118,9 +119,23 @@ function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given):
 }
 
 /** One line; `puente merchants show` prints the settings. */
-function movedText({ id, revision, in_force, judgement }: Moved): string {
-  const said = judgement.kind === 'same' ? 'was there already' : 'is moved';
-  return `merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
+function movedText({ id, revision, in_force, judgement, result }: Moved & { result?: 'moved' | 'unchanged' }): string {
+  const said = judgement.kind === 'same' ? 'stays where it is' : 'is moved';
+  return `${result === 'unchanged' ? 'nothing to change: ' : ''}merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
+}
+
+function rollbackText(told: RolledBack, { path: { id } }: Given): string {
+  const { result, withdrawn, left, before } = told;
+  const drain = drainText(told);
+  if (result === 'unchanged')
+    return `nothing to change: merchant ${id} is on legacy already, and waits for no move\n${drain}`;
+  const was_there = Object.values(before).every(({ intended }) => intended === 'legacy');
+  return [
+    `merchant ${id} ${was_there ? 'was' : 'is'} on legacy${was_there ? ' already' : ''}: new payments go there now, open ones stay where they were created`,
+    ...(withdrawn.length === 0 ? [] : [`withdrawn, as proposed moves: ${withdrawn.join(', ')}`]),
+    ...(left.length === 0 ? [] : [`left alone from now on by bulk moves and ramps: ${left.join(', ')}`]),
+    drain,
+  ].join('\n');
 }
 
 function drainText({ orders, legacy, says }: DrainView): string {
@@ -224,19 +239,20 @@ function refusals({ predicted_refusals: all }: Preview): string {
 
 export const bulkFaces: Faces = {
   'bulk start': face<BulkView>({
-    about: 'start to move the merchants of a file, or those that meet conditions',
+    about: 'start to move many merchants: those named, those that meet conditions, or those of a file',
     notes: `
 The file has a merchant a line, alone or with its own target; # starts a remark:
   700100200
   700100300 canary 5
-Conditions of --where, all of which must hold: stage=…, verdict=ready|blocked|inconclusive, site=MLA, tag=….
 Each merchant is judged like a single move; the ones that are refused are listed with what is missing.`,
     examples: [
+      'puente bulk start 700100200,700100300 --stage shadow --reason "wave 2"',
       'puente bulk start --file monday.txt --stage shadow --reason "wave 3"',
       'puente bulk start --where stage=shadow --where verdict=ready --stage canary --share 5 --per-day 20 --reason "wave 4" --follow',
     ],
     exits: { done: 'started; with --follow all are moved', failed: 'refused; with --follow some are not moved' },
-    made: ['target', 'items', 'where'],
+    args: ['merchants'],
+    made: ['target', 'items'],
     more: addBulkOptions,
     input: bulkOf,
     async ask(given) {
@@ -276,7 +292,6 @@ Each merchant is judged like a single move; the ones that are refused are listed
 function addBulkOptions(start: Command): void {
   start
     .option('--file <path>', 'merchants, one a line, each with a target of its own or none; - reads the input')
-    .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
     .addOption(
       new Option('--stage <stage>', 'where to, for all that name no stage').choices(choicesOf('stage', 'stage')),
     )
@@ -287,22 +302,11 @@ function addBulkOptions(start: Command): void {
 }
 
 function bulkOf({ fields, options }: Given): Fields {
-  const { file, where, stage, share, kind, override } = options;
-  if ((file === undefined) === (where === undefined))
-    throw new PuenteError(
-      'bad_request',
-      'Name the merchants with --file, or with --where; see puente bulk start --help.',
-    );
-  const whom =
-    typeof file === 'string' ? { items: bulkItems(readInput(file, 'name a file with a merchant a line')) } : { where };
+  const { file, stage, share, kind, override } = options;
+  if ((file === undefined) === (fields.merchants === undefined && fields.where === undefined))
+    throw new PuenteError('bad_request', 'Name merchants, --where, or a --file alone; see puente bulk start --help.');
+  const whom = typeof file === 'string' && { items: bulkItems(readInput(file, 'name a file with a merchant a line')) };
   return { ...fields, target: { stage, share, kind, override }, ...whom };
-}
-
-export function condition(text: string, before: Fields = {}): Fields {
-  const [, name = '', value] = /^([a-z]+)=(.+)$/.exec(text) ?? [];
-  if (value === undefined)
-    throw new InvalidArgumentError('write it as stage=shadow, verdict=ready, site=MLA or tag=centro');
-  return { ...before, [name]: value };
 }
 
 function followed(given: Given, { id }: Pick<BulkView, 'id'>): Promise<BulkView> {

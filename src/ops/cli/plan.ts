@@ -62,7 +62,12 @@ Nothing is changed. Each move is judged as puente stage --dry-run does. Drift is
     about: 'the file of merchants as they are now, to begin with',
     notes: 'Secrets and notice URLs are left out; comments say where there is one.',
     more: usageAsUsual,
-    examples: ['puente plan export > shops.yaml', 'puente plan export --merchants 700100200,700100300'],
+    examples: [
+      'puente plan export > shops.yaml',
+      'puente plan export 700100200,700100300',
+      'puente plan export --where tag=centro',
+    ],
+    args: ['merchants'],
     text: ({ text }) => text.trimEnd(),
   }),
   apply: face<ApplyView>({

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import type { RampPreview, RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/written.ts';
-import { condition, judgementText, MOVE } from './moves.ts';
+import { judgementText, MOVE } from './moves.ts';
 import { listed, merchantCell, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
@@ -23,16 +23,12 @@ paused. Where a second approver is needed, one approval is for all steps.`,
     ],
     exits: { done: 'started, or proposed to a second person', failed: 'refused' },
     args: ['merchants'],
-    made: ['where', 'steps', 'soak_ms'],
+    made: ['steps', 'soak_ms'],
     more: (ramp) =>
       void ramp
-        .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
         .requiredOption('--steps <percents>', 'percent of the units, ascending, such as 5,25,50,100', stepsIn)
         .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
-    input: ({ fields: { merchants, ...fields }, options: { where, steps, soak: soak_ms } }) => {
-      const named = Array.isArray(merchants) && merchants.length > 0 ? merchants : undefined;
-      return { ...fields, merchants: named, where, steps, soak_ms };
-    },
+    input: ({ fields, options: { steps, soak: soak_ms } }) => ({ ...fields, steps, soak_ms }),
     text: (told) => (Array.isArray(told) ? previewText(told) : rampText(told)),
   }),
   'ramps list': face<RampView[]>({

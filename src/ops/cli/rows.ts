@@ -108,7 +108,7 @@ function addRowCommand(program: Command, name: string, one: Face): void {
       path: Object.fromEntries(path.map(({ name }, index) => [name, String(typed[index] ?? '')])),
       fields: Object.fromEntries(
         named
-          .filter(([, value]) => value !== undefined)
+          .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0))
           .map(([field, value]) => [field.name, sentAs(field, value, row, one)]),
       ),
       options,
@@ -191,7 +191,10 @@ interface Field {
 }
 
 /** Placeholders of text fields; all others are `text`. */
-const VALUES: Readonly<Record<string, string>> = { merchant: 'id', subject: 'id', operation: 'name', action: 'name' };
+const VALUES: Readonly<Record<string, string>> = {
+  ...{ merchant: 'id', subject: 'id', operation: 'name', action: 'name' },
+  where: 'condition',
+};
 
 /** The first row's fields come first, and its schemas win. */
 function fieldsOf(rows: readonly CommandRow[]): Field[] {
@@ -211,11 +214,14 @@ function fieldOf(name: string, schema: FieldSchema, is_required: boolean): Field
   const is_flag = types.includes('boolean') || choices.join() === 'true,false';
   if (is_flag && is_nullable) return { ...field, kind: 'switch', choices: ['on', 'off'], value: 'switch' };
   if (is_flag) return { ...field, kind: 'flag', choices: [], value: '', usual: '' };
-  if (types.includes('array')) return { ...field, kind: 'list', value: name.replace(/s$/, '') };
+  const value = VALUES[name];
+  // The conditions of a selection are an object, and a list as people write them.
+  if (types.includes('array') || types.includes('object'))
+    return { ...field, kind: 'list', value: value ?? name.replace(/s$/, '') };
   if (choices.length > 0) return { ...field, kind: 'choice', value: name.split('_').at(-1) ?? name };
   if (types.includes('integer')) return { ...field, kind: 'number', value: 'number' };
   if (types.includes('number')) return { ...field, kind: 'share', value: 'percent' };
-  return { ...field, kind: 'text', value: inner.format === 'date-time' ? 'instant' : (VALUES[name] ?? 'text') };
+  return { ...field, kind: 'text', value: inner.format === 'date-time' ? 'instant' : (value ?? 'text') };
 }
 
 function argumentOf({ name, about, kind, choices, is_nullable, is_required }: Field, { none }: Face): Argument {
@@ -229,8 +235,7 @@ function argumentOf({ name, about, kind, choices, is_nullable, is_required }: Fi
 function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option {
   const { name, about, kind, value, choices, usual, is_nullable, is_required } = field;
   const flag = `--${flags[name] ?? name.replaceAll('_', '-')}`;
-  const many = name === MERCHANTS ? ' <merchant...>' : ` <${value}${kind === 'list' ? '...' : ''}>`;
-  const shown = kind === 'flag' ? '' : many;
+  const shown = kind === 'flag' ? '' : ` <${value}${kind === 'list' ? '...' : ''}>`;
   const option = new Option(flag + shown, usual === '' ? about : `${about} (default: ${usual})`);
   if (choices.length > 0) option.choices(is_nullable ? [...choices, none] : choices);
   if (value === 'instant') option.argParser(instantText);
@@ -239,25 +244,14 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
   return option.makeOptionMandatory(is_required && name !== 'revision');
 }
 
-/** Many merchants are written `A,B` or `A B` in every command. */
-const MERCHANTS = 'merchants';
-
 /** The value in body or query; a query has no null. */
 function sentAs(
-  { name, kind, is_nullable }: Field,
+  { kind, is_nullable }: Field,
   value: unknown,
   { has_body }: CommandRow,
   { none = 'default' }: Face,
 ): unknown {
   if (kind === 'switch' && value !== none) return value === 'on';
-  if (name === MERCHANTS) {
-    const ids = [value].flat().flatMap((one) =>
-      String(one)
-        .split(',')
-        .filter((id) => id !== ''),
-    );
-    return has_body ? ids : ids.join();
-  }
   return is_nullable && String(value) === none && has_body ? null : value;
 }
 

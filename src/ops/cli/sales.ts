@@ -98,15 +98,14 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
   }),
   'sales disagreements': face<Disagreements>({
     examples: ['puente sales disagreements 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
-    text: ({ id, amount, currency, disagreements, newest }) =>
+    text: ({ id, amount, currency, disagreements, newest, in_the_way }) =>
       [
         `${id}, ${amount === null ? 'amount not known' : `${amount} ${currency}`}`,
         ...disagreements.map(
           ({ kind, what, is_acknowledged }) => `  ${kind}${is_acknowledged ? ' (acknowledged)' : ''}: ${oneLine(what)}`,
         ),
-        disagreements.length === 0
-          ? 'Nothing stands against it.'
-          : `Once nothing can repair it: puente sales acknowledge ${oneLine(id)} --expected ${newest} --reason …`,
+        in_the_way ??
+          `Once nothing can repair it: puente sales acknowledge ${oneLine(id)} --expected ${newest} --reason …`,
       ].join('\n'),
   }),
   'sales acknowledge': face<AcknowledgedSale>({

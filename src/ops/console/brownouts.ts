@@ -1,7 +1,10 @@
 /** Brown-outs: the windows there were and will be, who was refused in one, the form that schedules one, and ending one at once. */
+
+import { stages } from '../../proxy/routing/merchant.ts';
 import { brownoutRefusals, brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
+import { whomFields, whomOf } from './bulk.ts';
 import { type Form, instantOf, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, reasonField, section, table } from './parts.ts';
 
@@ -27,7 +30,7 @@ ${section(
   changeForm(
     visit,
     '/brownouts',
-    html`<div class="target"><p><label for="merchants">${t('brownouts.whom')}</label><textarea id="merchants" name="merchants" rows="2" required>${sent.merchants ?? ''}</textarea></p>
+    html`<div class="target">${whomFields(words, stages, sent)}</div><div class="target">
 ${field.time('from', t('form.since'), sent.from, html` required`)}
 ${field.time('until', t('form.until'), sent.until, html` required`)}</div>
 ${reasonField(visit, 'brownout-reason')}<button>${t('brownouts.go')}</button>`,
@@ -77,9 +80,8 @@ export const brownoutForms: readonly Form[] = [
   {
     path: '/brownouts',
     page: windowList,
-    async send({ tell }, { merchants = '', from, until, reason }) {
-      const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
-      const body = { merchants: named, from: instantOf(from), until: instantOf(until), reason };
+    async send({ tell }, { from, until, reason, ...sent }) {
+      const body = { ...whomOf(sent), from: instantOf(from), until: instantOf(until), reason };
       await tell('POST /api/brownouts', { body });
       return '/brownouts?done=scheduled';
     },

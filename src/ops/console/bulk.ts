@@ -91,8 +91,7 @@ function startForm(visit: Visit): Html {
   return changeForm(
     visit,
     '/bulk',
-    html`<div class="target"><p><label for="merchants">${t('bulk.list')}</label><textarea id="merchants" name="merchants" rows="4" placeholder="700100200&#10;700100300 canary 5">${sent.merchants ?? ''}</textarea></p>
-${conditionFields(words, stages, sent)}</div>
+    html`<div class="target">${whomFields(words, stages, sent, '700100200, 700100300\n700100400 canary 5')}</div>
 <div class="target">${field.select('stage', t('stage.to'), [['', t('bulk.own')], ...ofStages], sent.stage)}
 ${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], sent.kind)}
 ${field.percent('share', t('stage.share'), sent.share)}
@@ -102,10 +101,16 @@ ${reasonField(visit, 'bulk-reason')}<button>${t('bulk.go')}</button>`,
   );
 }
 
-/** Whom a bulk move or a ramp is for, unless it lists them. */
-export function conditionFields(words: Words, from: readonly (typeof stages)[number][], sent: Fields): Html {
+/** Whom a form is for: merchants listed, conditions that they meet, or both. @param example of the list. */
+export function whomFields(
+  words: Words,
+  from: readonly (typeof stages)[number][],
+  sent: Fields,
+  example = '700100200, 700100300',
+): Html {
   const { t } = words;
-  return html`${field.filter(words, 'from_stage', t('bulk.from_stage'), from, (one) => t(`stage.${one}`), sent.from_stage)}
+  return html`<p><label for="merchants">${t('bulk.list')}</label><textarea id="merchants" name="merchants" rows="3" placeholder="${example}">${sent.merchants ?? ''}</textarea></p>
+${field.filter(words, 'from_stage', t('bulk.from_stage'), from, (one) => t(`stage.${one}`), sent.from_stage)}
 ${field.filter(words, 'verdict', t('bulk.verdict'), verdicts, (one) => t(`verdict.${one}`), sent.verdict)}
 ${field.input('site', t('bulk.site'), sent.site, html` placeholder="MLA" maxlength="3"`)}
 ${field.input('tag', t('bulk.tag'), sent.tag, html` maxlength="40"`)}`;
@@ -132,9 +137,15 @@ export const bulkForms: readonly Form[] = [
 ];
 
 /** Without a list and without a condition neither is sent, and the API refuses: nobody moves the fleet by an empty form. */
-function bodyOf({ stage, share, kind, override, per_day, reason, ...whom }: Fields) {
-  const { merchants = '', from_stage, verdict, site, tag } = whom;
+export function whomOf({ merchants, from_stage, verdict, site, tag }: Fields) {
   const where = given({ stage: from_stage, verdict, site, tag });
+  return { ...given({ merchants }), ...(Object.keys(where).length === 0 ? {} : { where }) };
+}
+
+/** A list whose lines have targets of their own is one of items. */
+function bodyOf({ stage, share, kind, override, per_day, reason, ...sent }: Fields) {
+  const items = bulkItems(sent.merchants ?? '');
+  const is_plain = items.every((one) => Object.keys(one).length === 1);
   const { per_day: moves, share: percent, ...target } = given({ per_day, share, stage, kind });
   return {
     target: {
@@ -142,8 +153,8 @@ function bodyOf({ stage, share, kind, override, per_day, reason, ...whom }: Fiel
       ...defined({ share: percent === undefined ? undefined : Number(percent) }),
       override: override === 'true',
     },
-    ...(merchants.trim() === '' ? {} : { items: bulkItems(merchants) }),
-    ...(Object.keys(where).length === 0 ? {} : { where }),
+    ...whomOf({ ...sent, merchants: is_plain ? items.map(({ merchant_id }) => merchant_id).join() : '' }),
+    ...(is_plain ? {} : { items }),
     ...(moves === undefined ? {} : { per_day: Number(moves) }),
     reason,
   };

@@ -1,7 +1,7 @@
 /** Captures: the merchants whose messages are kept, the switch, and the file of their exchanges. */
 import { z } from 'zod';
 import { html } from '../html.ts';
-import { merchantAnswer } from '../merchants.ts';
+import { changedMerchant, merchantAnswer } from '../merchants.ts';
 import { type Download, type Form, given, instantOf, type Page } from './kit.ts';
 import { changeForm, field, merchantLink, options, reasonField, section, table } from './parts.ts';
 
@@ -57,10 +57,10 @@ export const captureFile: Download = {
 export const captureForm: Form = {
   path: '/captures',
   page: capturePage,
-  async send({ ask, tell }, { merchant = '', capture, reason }) {
+  async send({ ask }, { merchant = '', capture, reason }) {
     const path = { id: merchant.trim() };
     const { revision } = await ask('GET /api/merchants/:id', merchantAnswer, { path });
-    await tell('PUT /api/merchants/:id', { path, body: { capture: capture === 'true', reason, revision } });
-    return '/captures?done=set';
+    const body = { capture: capture === 'true', reason, revision };
+    return `/captures?done=${(await ask('PUT /api/merchants/:id', changedMerchant, { path, body })).result}`;
   },
 };

@@ -11,6 +11,7 @@ import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
 import { code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
+import { rolledBack } from '../moves/move.ts';
 import { type DrainView, drainView } from '../moves/preview.ts';
 import { judgements } from '../readiness/differences.ts';
 import { type Readiness, readinessView } from '../readiness/facts.ts';
@@ -126,9 +127,10 @@ export const merchantForms: readonly Form[] = [
     const body = { ...targetOf(visit, fields), reason: fields.reason, revision: Number(fields.revision) };
     return (await visit.ask('PUT /api/merchants/:id/stage', moveView, { path, body })).result;
   }),
-  form('/rollback', async ({ tell }, path, { reason }) => {
-    await tell('POST /api/merchants/:id/rollback', { path, body: { reason } });
-    return 'rolled_back';
+  form('/rollback', async ({ ask }, path, { reason }) => {
+    const { result, before } = await ask('POST /api/merchants/:id/rollback', rolledBack, { path, body: { reason } });
+    const was_there = Object.values(before).every(({ intended }) => intended === 'legacy');
+    return result === 'rolled_back' && was_there ? 'withdrawn' : result;
   }),
   form('/safety', async ({ tell }, path, { kind, reason, revision }) => {
     await tell('POST /api/merchants/:id/safety/reset', { path, body: { kind, reason, revision: Number(revision) } });

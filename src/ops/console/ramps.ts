@@ -7,7 +7,7 @@ import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import { type RampView, rampPreview, rampView } from '../moves/ramp.ts';
 import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/written.ts';
-import { conditionFields } from './bulk.ts';
+import { whomFields, whomOf } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import { actForm, badge, field, hidden, merchantLink, namedAs, olderPages, section, table } from './parts.ts';
@@ -197,8 +197,7 @@ async function starting(visit: Visit): Promise<Html> {
   const { words, sent, query } = visit;
   const { t } = words;
   const from = sent.steps === undefined ? query : sent;
-  const look = html`<form class="change" action="/ramps#start" method="get"><div class="target"><p><label for="merchants">${t('ramps.whom')}</label><textarea id="merchants" name="merchants" rows="3" placeholder="700100200">${from.merchants ?? ''}</textarea></p>
-${conditionFields(words, ['shadow', 'canary'], from)}</div>
+  const look = html`<form class="change" action="/ramps#start" method="get"><div class="target">${whomFields(words, ['shadow', 'canary'], from)}</div>
 ${planFields(visit, from)}<button>${t('ramps.preview')}</button></form>`;
   return html`${look}${from.steps === undefined ? '' : await previewed(visit, from)}`;
 }
@@ -222,14 +221,10 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
 
 /** What a form says of a new ramp; the API names an empty field. @throws PuenteError bad_request for steps that are no numbers. */
 function bodyOf({ steps = '', soak_hours = '', min_sales = '', ...whom }: Fields) {
-  const { merchants = '', from_stage, verdict, site, tag } = whom;
-  const named = merchants.split(/[\s,;]+/).filter((one) => one !== '');
-  const where = given({ stage: from_stage, verdict, site, tag });
   const numberIn = (text: string, times = 1): number | undefined =>
     text.trim() === '' ? undefined : Math.round(Number(text.replace(',', '.')) * times);
   return {
-    ...(named.length === 0 ? {} : { merchants: named }),
-    ...(Object.keys(where).length === 0 ? {} : { where }),
+    ...whomOf(whom),
     ...{ steps: stepsIn(steps), soak_ms: numberIn(soak_hours, HOUR_MS), min_sales: numberIn(min_sales) },
   };
 }

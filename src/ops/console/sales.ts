@@ -47,15 +47,18 @@ const acknowledgePage: Page = {
     const { t } = words;
     const { id = '' } = path;
     const seen = await ask('GET /api/sales/:id/disagreements', disagreementsView, { path: { id } });
-    const { disagreements, newest } = seen;
+    const { disagreements, newest, in_the_way, in_the_way_said } = seen;
     const told = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
     );
-    const expected = hidden('expected', newest);
+    const form =
+      in_the_way === null
+        ? actForm(visit, acknowledgePath(id), 'acknowledge-reason', t('acknowledge.go'), '', hidden('expected', newest))
+        : html`<p class="notice" role="status">${says(words, in_the_way, in_the_way_said)}</p>`;
     const content = html`<p class="lead">${t('acknowledge.lead')}</p>
 <p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${moneyOf(words, seen) ?? t('sale.no_amount')}</p>
-<ul class="findings">${told}</ul>
-${actForm(visit, acknowledgePath(id), 'acknowledge-reason', t('acknowledge.go'), '', expected)}`;
+${told.length === 0 ? null : html`<ul class="findings">${told}</ul>`}
+${form}`;
     return { title: t('acknowledge.title'), content };
   },
 };

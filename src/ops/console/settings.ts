@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Html, html } from '../html.ts';
-import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
+import { changedMerchant, type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
 import { tablesView } from '../tables.ts';
 import { type Fields, type Form, instantOf, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { actForm, field, hidden } from './parts.ts';
@@ -34,8 +34,8 @@ export const settingsForm: Form = {
     const changes = changesIn(view, sent);
     if (Object.keys(changes).length === 0) throw new PuenteError('bad_request', say('refusal.no_setting', {}));
     const body = { ...changes, reason: sent.reason, revision: Number(sent.revision) };
-    await visit.tell('PUT /api/merchants/:id', { path, body });
-    return `${merchantPath(view.id, '/settings')}?done=set`;
+    const { result } = await visit.ask('PUT /api/merchants/:id', changedMerchant, { path, body });
+    return `${merchantPath(view.id, '/settings')}?done=${result}`;
   },
 };
 

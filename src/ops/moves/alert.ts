@@ -3,12 +3,10 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import { maskWritten } from '../../proxy/evidence/redact-text.ts';
-import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
-import { merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants } from '../seen.ts';
+import { meeting, refuseTooMany, whom } from '../selection.ts';
 import { rollBack } from './move.ts';
 
 /** Alertmanager groups alerts; a larger group than this names no fault that a rollback repairs. */
@@ -18,27 +16,9 @@ const MOST_MERCHANTS = 1_000;
 /** Earlier moves of a merchant that are searched for the same alert: more than are made while one alert fires. */
 const MOVES_READ = 50;
 
-const filter = {
-  merchants: z
-    .array(merchantId)
-    .min(1)
-    .max(MOST_MERCHANTS)
-    .exactOptional()
-    .describe('these merchants, separated by spaces or commas in a command'),
-  stage: z.enum(stages).exactOptional().describe('only merchants with any work on this stage'),
-  tag: z.string().min(1).max(40).exactOptional().describe('only merchants with this tag'),
-};
-
-/** The query: a filter for senders that cannot choose their body, and the label with a merchant's id. */
+/** The query: a selection for senders that cannot choose their body, and the label with a merchant's id. */
 export const alertQuery = z.strictObject({
-  merchants: z
-    .string()
-    .transform((text) => text.split(',').filter((id) => id !== ''))
-    .pipe(filter.merchants.unwrap())
-    .exactOptional()
-    .describe('these merchants, separated by commas'),
-  stage: filter.stage,
-  tag: filter.tag,
+  ...whom(MOST_MERCHANTS),
   label: z.string().min(1).max(100).default('merchant').describe("the alert's label with the id of a merchant"),
 });
 
@@ -46,7 +26,7 @@ const named = z.strictObject({
   alert: z.string().trim().min(1).max(200).describe('the name of the alert, for the audit trail'),
   status: z.enum(['firing', 'resolved']).default('firing').describe('only a firing alert rolls back'),
   id: z.string().min(1).max(200).exactOptional().describe('one occurrence of the alert: it rolls a merchant back once'),
-  ...filter,
+  ...whom(MOST_MERCHANTS),
 });
 
 const texts = z.record(z.string(), z.string());
@@ -101,23 +81,18 @@ export async function rollBackByAlert(
   const firing = firingOf(ask, query.label);
   const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [] };
   if (firing.length === 0) return answer;
-  const { merchants, stage, tag } = { ...query, ...('alert' in ask ? ask : {}) };
+  const { merchants, where } = { ...query, ...('alert' in ask ? ask : {}) };
   const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
-  const has_filter = stage !== undefined || tag !== undefined;
   // In a group one alert may name its merchant, and another one mean all that the filter selects.
-  const named_alone = labelled.length === firing.length || !has_filter;
+  const named_alone = labelled.length === firing.length || where === undefined;
   const ids = merchants ?? (labelled.length > 0 && named_alone ? labelled : undefined);
-  if (ids === undefined && !has_filter)
+  if (ids === undefined && where === undefined)
     throw new PuenteError('bad_request', say('refusal.alert_nobody', { label: query.label }));
   const known = await knownMerchants(ports);
-  const chosen = known.filter(
-    (one) =>
-      (ids?.includes(one.id) ?? true) &&
-      isOn(ports, one, stage) &&
-      (tag === undefined || one.settings.tags?.includes(tag) === true),
-  );
-  if (chosen.length > MOST_MERCHANTS)
-    throw new PuenteError('refused', say('refusal.alert_many', { count: chosen.length, most: MOST_MERCHANTS }));
+  const listed = known.filter(({ id }) => ids?.includes(id) ?? true);
+  // One with any work on a stage: what still runs there must come back, too.
+  const chosen = where === undefined ? listed : await meeting(ports, listed, where, true);
+  refuseTooMany(chosen, MOST_MERCHANTS);
   answer.unknown = [...new Set(merchants ?? labelled)].filter((id) => known.every((one) => one.id !== id));
   // Its sender is content with a 200, and people believe that the rollback was made.
   if (chosen.length === 0 || answer.unknown.length > 0)
@@ -167,22 +142,14 @@ function isAbout(named_id: string | null, id: string): boolean {
   return named_id === null || named_id === id;
 }
 
-function isOn({ settings }: Ports, merchant: Merchant, stage: (typeof stages)[number] | undefined): boolean {
-  if (stage === undefined) return true;
-  return [null, ...routedKinds].some((kind) => stageInForce(settings, merchant, kind).intended === stage);
-}
-
-/** False when all its work is on legacy already, or each alert has rolled it back before. */
+/** False when it is on legacy already and waits for no move, or each alert has rolled it back before. */
 async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[], person: Person): Promise<boolean> {
-  const merchant = await ports.store.merchants.merchant(id);
-  const stagesNow = [null, ...routedKinds].map((kind) => stageInForce(ports.settings, merchant, kind).intended);
-  if (stagesNow.every((stage) => stage === 'legacy')) return false;
   const before = await ports.store.audit.auditsOf({ subject: id, action: 'rollback' }, MOVES_READ);
   const done = new Set(before.flatMap(({ detail }) => (Array.isArray(detail.alerts) ? detail.alerts : [])));
   if (causes.every(({ key }) => key !== null && done.has(key))) return false;
   const alert = [...new Set(causes.map(({ name }) => maskWritten(name).slice(0, 200)))].join(', ');
   const alerts = causes.flatMap(({ key }) => key ?? []);
   const reason = encoded(say('move.alert', { alert: alert.slice(0, 400) }));
-  await rollBack(ports, id, { reason, new: false }, person, { alert, alerts });
-  return true;
+  const { result } = await rollBack(ports, id, { reason, new: false }, person, { alert, alerts });
+  return result === 'rolled_back';
 }

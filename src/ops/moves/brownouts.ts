@@ -5,9 +5,10 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { DAY_MS, exchangePages, instant, iso, merchantId, reason, time } from '../fields.ts';
+import { DAY_MS, exchangePages, instant, iso, reason, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { changeInAnyCase, is_new, merchant_name, merchantOf, refuseUnseen } from '../seen.ts';
+import { changeInAnyCase, is_new, merchant_name } from '../seen.ts';
+import { names_whom, selected, whom } from '../selection.ts';
 
 /** A brown-out is a drill: a merchant must be able to sell the next day. */
 const LONGEST_MS = DAY_MS;
@@ -15,13 +16,15 @@ const LONGEST_MS = DAY_MS;
 const MOST_KEPT = 100;
 const MOST_MERCHANTS = 1_000;
 
-export const brownoutAsk = z.strictObject({
-  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS),
-  from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
-  until: instant.describe('when it ends, not included'),
-  reason,
-  new: is_new,
-});
+export const brownoutAsk = z
+  .strictObject({
+    ...whom(MOST_MERCHANTS),
+    from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
+    until: instant.describe('when it ends, not included'),
+    reason,
+    new: is_new,
+  })
+  .refine(...names_whom);
 type BrownoutAsk = z.infer<typeof brownoutAsk>;
 
 export const brownoutView = z.object({
@@ -37,18 +40,18 @@ export const brownoutView = z.object({
 export type BrownoutView = z.infer<typeof brownoutView>;
 
 /**
- * Schedules a window for every merchant named, or for none.
+ * Schedules a window for every merchant selected, or for none.
  * @throws PuenteError bad_request for a window that is empty, past or over a day; refused if it overlaps another one;
- * not_found for a merchant that was never seen.
+ * and as `selected`.
  */
 export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
   const now = ports.clock.now();
   refuseBadWindow(ask, now);
   const { from, until, reason: why } = ask;
   const window: Brownout = { id: ports.memory.ids.legacyId(now), from, until, reason: why, aborted_at: null };
-  const ids = [...new Set(ask.merchants)];
-  await refuseUnseen(ports, ids, ask);
-  for (const id of ids) refuseOverlap(await merchantOf(ports, id), window);
+  const merchants = await selected(ports, ask, ask, MOST_MERCHANTS);
+  for (const merchant of merchants) refuseOverlap(merchant, window);
+  const ids = merchants.map(({ id }) => id);
   for (const id of ids)
     await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);

@@ -4,16 +4,14 @@ import { PuenteError, type Said, type Sentence, type Spoken } from '../../error.
 import { encoded, quoted, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
-import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
-import { stageInForce } from '../../proxy/routing/stage.ts';
+import { merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { merchantReadiness } from '../readiness/readiness.ts';
-import { is_new, knownMerchants, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
+import { is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
+import { names_whom, selected, whom } from '../selection.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget, unitsOf } from './target.ts';
@@ -33,23 +31,12 @@ const item = z.strictObject({
   share: merchantSettings.shape.share.unwrap().exactOptional(),
 });
 
-/** A filter on merchants; every named condition must hold. */
-export const selection = z.strictObject({
-  stage: z.enum(stages).exactOptional(),
-  verdict: z.enum(verdicts).exactOptional(),
-  site: z
-    .string()
-    .regex(/^M[A-Z]{2}$/)
-    .exactOptional(),
-  tag: z.string().min(1).max(40).exactOptional(),
-});
-
-/** The body of `POST /api/bulk`: a list of merchants or a selection; one target for all items without their own. */
+/** The body of `POST /api/bulk`: a selection, or merchants with targets of their own; one target for all others. */
 export const bulkAsk = z
   .strictObject({
     target: moveTarget.partial({ stage: true }),
     items: z.array(item).min(1).max(MOST_ITEMS).exactOptional(),
-    where: selection.exactOptional(),
+    ...whom(MOST_ITEMS),
     per_day: z
       .int()
       .min(1)
@@ -60,8 +47,8 @@ export const bulkAsk = z
     new: is_new,
   })
   .refine(
-    ({ items, where }) => (items === undefined) !== (where === undefined),
-    encoded(say('input.items_or_where', {})),
+    ({ items, ...named }) => (items === undefined) === names_whom[0](named),
+    encoded(say('input.items_or_whom', {})),
   );
 type BulkAsk = z.infer<typeof bulkAsk>;
 
@@ -91,7 +78,8 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
   if (target.override && !isEnough(person.role, 'approver'))
     throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
-  const items = ask.items ?? (await selected(ports, ask.where ?? {}));
+  const selection = ask.items === undefined ? await selected(ports, ask, ask, MOST_ITEMS) : [];
+  const items = ask.items ?? selection.map(({ id }) => ({ merchant_id: id }));
   refuseBadList(items, target);
   const ids = items.map(({ merchant_id }) => merchant_id);
   await refuseUnseen(ports, ids, ask);
@@ -179,21 +167,6 @@ async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
   if (bulk === null || bulk.ramp !== null)
     throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
   return bulk;
-}
-
-/** Checks the cheap conditions first; only the remaining merchants are judged. */
-export async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
-  const like = (merchant: Merchant): boolean =>
-    (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
-    (where.site === undefined || merchant.site === where.site) &&
-    (where.tag === undefined || merchant.settings.tags?.includes(where.tag) === true);
-  const found: z.infer<typeof item>[] = [];
-  for (const merchant of (await knownMerchants(ports)).filter(like)) {
-    const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(ports, merchant.id);
-    if (verdict === where.verdict) found.push({ merchant_id: merchant.id });
-  }
-  if (found.length > 0) return found;
-  throw new PuenteError('refused', say('refusal.nobody_selected', {}));
 }
 
 function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['target']): void {

@@ -14,7 +14,15 @@ import { differenceKinds } from '../readiness/differences.ts';
 import { comparedCalls, shadowedCreates, sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { type Judgement, judgeMove } from './judge.ts';
-import { type Facts, type MoveTarget, routingChange, routingOf, type Sample, type Situation } from './target.ts';
+import {
+  type Facts,
+  isThere,
+  type MoveTarget,
+  routingChange,
+  routingOf,
+  type Sample,
+  type Situation,
+} from './target.ts';
 
 export interface Judged {
   before: Merchant;
@@ -28,6 +36,11 @@ export type Moved = MerchantView & { judgement: Judgement };
 export async function judgeFor(ports: Ports, before: Merchant, target: MoveTarget, person: Person): Promise<Judged> {
   const situation = await situationOf(ports, before, target, person);
   return { before, situation, ...judgeMove(situation) };
+}
+
+/** Whether the move would write nothing that is not so already. */
+export function isNothing({ situation: { rules, merchant }, after }: Judged): boolean {
+  return isThere(rules, merchant.settings, after);
 }
 
 /** @throws PuenteError refused: one sentence for each missing thing, with the command that gives it. */

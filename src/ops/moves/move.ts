@@ -1,18 +1,17 @@
 /** Moves a merchant, with a reason, a revision and the evidence in the audit; and rolls it back to legacy at once. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
-import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
+import { type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { reason } from '../fields.ts';
-import { inForce, revision } from '../merchants.ts';
+import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchantToChange, type OnPurpose, type reasonOrNew } from '../seen.ts';
 import type { Judgement } from './judge.ts';
-import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { isNothing, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { drainView, viewDrain } from './preview.ts';
-import { type ProposalView, propose, withdrawAll } from './proposals.ts';
-import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf, unitsOf } from './target.ts';
+import { type ProposalView, propose, viewProposals, withdrawAll } from './proposals.ts';
+import { isWaiting, OPEN } from './ramp.ts';
+import { FOLLOW, isThere, type MoveTarget, moveTarget, routingChange, routingOf, unitsOf } from './target.ts';
 
 export const stageChange = moveTarget.extend({ reason, revision, new: is_new });
 
@@ -43,10 +42,12 @@ export const previewAsk = z
 
 export type MoveAnswer =
   | (Moved & { result: 'moved' })
+  | (Moved & { result: 'unchanged' })
   | { result: 'proposed'; proposed: ProposalView; judgement: Judgement };
 
 /**
- * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on.
+ * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on. Of a move to where
+ * the merchant is nothing is written.
  * @param extra further facts for the audit line.
  * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target,
  * not_found for a merchant or a unit that was never seen.
@@ -61,12 +62,11 @@ export async function moveStage(
   const { reason: why, revision: expected, new: made, ...target } = change;
   const before = await merchantToChange(ports, id, { new: made }, unitsOf(target));
   const judged = await judgeFor(ports, before, target, person);
-  const { revision } = before;
-  if (revision !== expected) {
-    const sentence = say('refusal.moved_on', { merchant: id, revision, expected });
-    throw new PuenteError('conflict', sentence, { facts: { revision } });
-  }
+  refuseOtherRevision(before, expected);
   refuseUnlessAllowed(judged);
+  // A merchant that was never seen is made by it.
+  if (isNothing(judged) && !(made && before.revision === 0))
+    return { result: 'unchanged', ...merchantView(ports, before), judgement: judged.judgement };
   if (judged.judgement.needs === 'approval') {
     const proposed = await propose(ports, id, target, why, person, extra);
     return { result: 'proposed', proposed, judgement: judged.judgement };
@@ -88,12 +88,20 @@ export async function previewStage(
 
 // Rollback: takes a merchant back to legacy at once, in any situation; open sales stay on their lane.
 
-export const rolledBack = drainView.extend({ before: drainView.shape.in_force, revision: z.int() });
+export const rolledBack = drainView.extend({
+  result: z
+    .enum(['rolled_back', 'unchanged'])
+    .describe('unchanged: it was on legacy, nothing waited, nothing is written'),
+  withdrawn: z.array(z.string()).describe('moves of it that were proposed'),
+  left: z.array(z.string()).describe('bulk moves and ramps, which it waited in, and which leave it where it is now'),
+  before: drainView.shape.in_force,
+  revision: z.int(),
+});
 export type RolledBack = z.infer<typeof rolledBack>;
 
 /**
- * Right on any revision: needs no evidence, approver or window. @param extra further facts for the audit line.
- * @throws PuenteError as `merchantToChange`.
+ * Right on any revision: needs no evidence, approver or window. Nothing is written of a merchant that is on legacy and
+ * waits for no move. @param extra further facts for the audit line. @throws PuenteError as `merchantToChange`.
  */
 export async function rollBack(
   ports: Ports,
@@ -103,24 +111,11 @@ export async function rollBack(
   extra: Record<string, unknown> = {},
 ): Promise<RolledBack> {
   const { reason: why } = ask;
-  const { before, revision } = await saveLegacy(ports, id, ask, person, extra);
-  ports.log.info('rolled back', {
-    merchant: id,
-    action: `${routingOf(ports.settings, before.settings).merchant.stage} to legacy`,
-  });
-  await withdrawAll(ports, id, why, person.name, extra);
-  return { ...(await viewDrain(ports, id)), before: inForce(ports, before), revision };
-}
-
-function saveLegacy(
-  ports: Ports,
-  id: string,
-  ask: z.infer<typeof reasonOrNew>,
-  person: Person,
-  extra: Record<string, unknown>,
-): Promise<{ before: Merchant; revision: number }> {
-  return changeInAnyCase(ports, id, ask, async (before) => {
+  const waits = await waitingMoves(ports, id);
+  const { before, revision } = await changeInAnyCase(ports, id, ask, async (before) => {
     const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
+    const is_there = isThere(ports.settings, before.settings, settings) && !(ask.new && before.revision === 0);
+    if (is_there && Object.values(waits).every(({ length }) => length === 0)) return { before, revision: null };
     const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
     ports.memory.failpoint('stage.before_save');
     const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
@@ -129,9 +124,33 @@ function saveLegacy(
       action: 'rollback',
       subject: id,
       reason: ask.reason,
-      detail: { ...routingChange(from, to), rollback: true, ...extra },
+      detail: { ...routingChange(from, to), rollback: true, ...waits, ...extra },
     });
     ports.memory.failpoint('stage.saved');
     return { before, revision: saved.revision };
   });
+  const result = revision === null ? 'unchanged' : 'rolled_back';
+  if (revision !== null) {
+    const from = routingOf(ports.settings, before.settings).merchant.stage;
+    ports.log.info('rolled back', { merchant: id, action: `${from} to legacy` });
+    await withdrawAll(ports, id, why, person.name, extra);
+  }
+  const drain = await viewDrain(ports, id);
+  return { ...drain, result, ...waits, before: inForce(ports, before), revision: revision ?? before.revision };
+}
+
+/** Bulk moves and ramps that are open at once, many times over. */
+const MOST_OPEN = 500;
+
+/** Ids of what would move the merchant later, and no more after a rollback. */
+async function waitingMoves(ports: Ports, id: string): Promise<Pick<RolledBack, 'withdrawn' | 'left'>> {
+  const { audit, moves } = ports.store;
+  const [last] = await audit.auditsOf({ subject: id, action: 'rollback' }, 1);
+  const open = await moves.bulkMoves({ states: OPEN, merchant_id: id }, MOST_OPEN);
+  const left = open.filter(
+    ({ created_at, items }) =>
+      created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
+  );
+  const proposed = await viewProposals(ports, { merchant: id, state: 'waiting' });
+  return { withdrawn: proposed.map((one) => one.id), left: left.map((one) => one.id) };
 }

@@ -6,10 +6,11 @@ import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown } from '../fields.ts';
+import { merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { merchantOf } from '../seen.ts';
 import type { Judgement } from './judge.ts';
-import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { isNothing, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
 
 /** More than an operator reads at once. */
@@ -126,8 +127,13 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
     const extra = { proposal: id, proposed_by, proposed_because, ...(await fileOf(ports, proposal)) };
-    const moved = await makeMove(ports, judged, why, person, extra);
-    await decide(ports, proposal, 'approved', person.name, null);
+    // Somebody has made it meanwhile.
+    const is_nothing = isNothing(judged);
+    const { before, judgement } = judged;
+    const moved = is_nothing
+      ? { ...merchantView(ports, before), judgement }
+      : await makeMove(ports, judged, why, person, extra);
+    await decide(ports, proposal, 'approved', person.name, is_nothing ? why : null);
     return moved;
   });
 }

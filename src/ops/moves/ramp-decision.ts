@@ -47,7 +47,7 @@ export interface RampFacts {
   /** A stop has tripped since the step began, also one that was reset, and the merchant has not stepped back for it. */
   is_tripped: boolean;
   /** Where the merchant is when somebody else has moved it; null: where the ramp left it. */
-  elsewhere: string | null;
+  elsewhere: Spoken | null;
   evidence: RampEvidence;
   /** Percent of faults at which the safety stop trips, and the time from which a call is slow for it. */
   stop_share: number;

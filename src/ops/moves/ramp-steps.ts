@@ -25,7 +25,7 @@ import {
 } from './ramp.ts';
 import { decideRamp, type RampDecision, type RampEvidence, type RampStop, routeAt } from './ramp-decision.ts';
 import { readEvidence, rulesOf } from './ramp-evidence.ts';
-import { routeText, routingOf } from './target.ts';
+import { routeSaid, routeText, routingOf } from './target.ts';
 
 /** Between two looks at a ramp: a safety stop takes work off orders by itself, and at once. */
 const LOOK_MS = 30_000;
@@ -111,7 +111,7 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look
     ...{ plan: ramp.ramp, step, start, since, now: ports.clock.now() },
     stop,
     is_tripped: tripped !== null && item.detail !== encoded(went_back),
-    elsewhere: is_there && rollback === undefined ? null : routeText(here),
+    elsewhere: is_there && rollback === undefined ? null : routeSaid(here),
     ...rulesOf(ports),
   };
   let evidence: RampEvidence = {};
@@ -127,7 +127,7 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look
       look.stopped ??= merchant.id;
       if (!look.pauses) return ramp;
       if (item.detail === encoded(went_back)) return pause(ports, ramp, item, {}, went_back);
-      const holds = say('ramp.holds_at', { merchant: merchant.id, where: routeText(here), why: decision.why });
+      const holds = say('ramp.holds_at', { merchant: merchant.id, where: routeSaid(here), why: decision.why });
       return pause(ports, ramp, item, { detail: encoded(decision.why) }, holds);
     }
     case 'leave':
@@ -161,7 +161,7 @@ async function attemptStep(
     if (move.do === 'advance') return put(ports, ramp, item, { detail: encoded(why) });
     look.stopped ??= merchant.id;
     if (!look.pauses) return ramp;
-    const where = routeText(routeAt(ramp.ramp.steps, move.to, item.ramp));
+    const where = routeSaid(routeAt(ramp.ramp.steps, move.to, item.ramp));
     const refused = say('ramp.back_refused', { merchant: merchant.id, where, why });
     return pause(ports, ramp, item, { detail: encoded(refused) }, refused);
   }
@@ -192,7 +192,7 @@ async function makeStep(
   const legacy_p95_ms = calls?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
   const seen = { ...defined({ sales }), ...calls };
   const told = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
-  const where = routeText(routeAt(steps, to, item.ramp));
+  const where = routeSaid(routeAt(steps, to, item.ramp));
   const why =
     tripped === null ? ramp.reason : encoded(say('ramp.back', { where, kind: tripped.kind, why: tripped.why }));
   const waits = is_back && stopOf(merchant) !== null;
@@ -206,7 +206,7 @@ async function makeStep(
 
 /** The detail of a merchant that has stepped back, until somebody resumes the ramp. */
 function wentBack({ ramp: { steps } }: Ramp, { merchant_id, ramp: place }: RampItem, step: number): Spoken {
-  return say('ramp.went_back', { merchant: merchant_id, where: routeText(routeAt(steps, step, place)) });
+  return say('ramp.went_back', { merchant: merchant_id, where: routeSaid(routeAt(steps, step, place)) });
 }
 
 async function pause(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<BulkItem>, why: Spoken): Promise<Ramp> {

@@ -9,12 +9,13 @@ import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
 import { DAY_MS, defined, iso, merchantId, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { merchant_name, merchantOf, merchantToChange, named } from '../seen.ts';
-import { bulkQuery, selected, selection } from './bulk.ts';
+import { merchant_name, merchantOf, named } from '../seen.ts';
+import { names_whom, selected, whom } from '../selection.ts';
+import { bulkQuery } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
-import { type MoveTarget, routeText, routingOf } from './target.ts';
+import { type MoveTarget, routeSaid, routeText, routingOf } from './target.ts';
 
 /** Each is judged anew at every look. */
 const MOST_MERCHANTS = 500;
@@ -27,13 +28,7 @@ const MOST_READ = 500;
 
 /** What a ramp is about, for its preview too. */
 export const rampShape = z.strictObject({
-  merchants: z
-    .array(merchantId)
-    .min(1)
-    .max(MOST_MERCHANTS)
-    .exactOptional()
-    .describe('these merchants, separated by spaces or commas in a command'),
-  where: selection.exactOptional(),
+  ...whom(MOST_MERCHANTS),
   steps: z
     .array(z.number().gt(0).max(100).multipleOf(0.01))
     .min(1)
@@ -43,11 +38,8 @@ export const rampShape = z.strictObject({
   soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
   min_sales: z.int().min(0).max(MOST_SALES).describe('paid sales on orders that each step needs'),
 });
-const wantsWhom = encoded(say('input.merchants_or_where', {}));
-const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
-  (merchants === undefined) !== (where === undefined);
-export const rampLook = rampShape.refine(namesWhom, wantsWhom);
-export const rampAsk = rampShape.extend({ reason }).refine(namesWhom, wantsWhom);
+export const rampLook = rampShape.refine(...names_whom);
+export const rampAsk = rampShape.extend({ reason }).refine(...names_whom);
 
 export const rampStates = ['proposed', 'running', 'paused', 'done', 'aborted'] as const;
 export const rampView = z.object({
@@ -118,7 +110,7 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
 export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, person: Person): Promise<RampView> {
   return ports.memory.mutex.run('start ramp', async () => {
     const items = await itemsOf(ports, ask);
-    const taken = (await openRamps(ports)).flatMap((ramp) =>
+    const taken = (await asTheyStand(ports, await openRamps(ports))).flatMap((ramp) =>
       ramp.items.filter(isWaiting).map((one) => [one.merchant_id, ramp.id]),
     );
     const other = taken.find(([id]) => items.some(({ merchant_id }) => merchant_id === id));
@@ -153,11 +145,40 @@ export async function viewRamps(
   const states = open === 'true' ? OPEN : rampStates;
   const filter = defined({ states, is_ramp: true, merchant_id: merchant, before });
   const found = (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp);
-  return Promise.all(found.map((ramp) => viewOf(ports, ramp)));
+  const now = await asTheyStand(ports, found);
+  const wanted = open === 'true' ? now.filter(({ state }) => state !== 'done') : now;
+  return Promise.all(wanted.map((ramp) => viewOf(ports, ramp)));
+}
+
+/** Rollbacks while a ramp is open, many times over. */
+const MOST_ROLLBACKS = 10_000;
+
+/** What a rollback has ended since a ramp began is so at once, and not when the next look at the ramp writes it. */
+async function asTheyStand(ports: Ports, ramps: readonly Ramp[]): Promise<Ramp[]> {
+  const open = ramps.filter(({ state }) => OPEN.some((one) => one === state));
+  const since = Math.min(...open.map(({ created_at }) => created_at));
+  const lines =
+    open.length === 0 ? [] : await ports.store.audit.auditsOf({ action: 'rollback', since }, MOST_ROLLBACKS);
+  const now = async (ramp: Ramp): Promise<Ramp> => {
+    const back = new Set(lines.filter(({ at }) => at >= ramp.created_at).map(({ subject }) => subject));
+    const items: BulkItem[] = [];
+    for (const item of ramp.items)
+      items.push(isWaiting(item) && back.has(item.merchant_id) ? await outOf(ports, item) : item);
+    const is_done = ramp.state === 'running' && !items.some(isWaiting);
+    return { ...ramp, items, state: is_done ? 'done' : ramp.state };
+  };
+  return Promise.all(ramps.map((ramp) => (open.includes(ramp) ? now(ramp) : ramp)));
+}
+
+async function outOf(ports: Ports, item: BulkItem): Promise<BulkItem> {
+  const { settings } = await merchantOf(ports, item.merchant_id);
+  const where = routeSaid(routingOf(ports.settings, settings).merchant);
+  return { ...item, state: 'skipped', detail: encoded(say('ramp.elsewhere', { where })) };
 }
 
 export async function viewRamp(ports: Ports, id: string): Promise<RampView> {
-  return viewOf(ports, await foundRamp(ports, id));
+  const [ramp] = await asTheyStand(ports, [await foundRamp(ports, id)]);
+  return viewOf(ports, ramp as Ramp); // of one there is one
 }
 
 const CHANGES = {
@@ -235,18 +256,14 @@ export type Ramp = BulkMove & { ramp: RampPlan };
 
 /** The merchants at their place: a merchant on a canary begins above its share, and is watched there first. */
 async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<RampItem[]> {
-  const ids = ask.merchants ?? (await selected(ports, ask.where ?? {})).map(({ merchant_id }) => merchant_id);
-  if (ids.length > MOST_MERCHANTS)
-    throw new PuenteError('refused', say('refusal.ramp_many', { count: ids.length, most: MOST_MERCHANTS }));
   const now = ports.clock.now();
   const items: RampItem[] = [];
-  for (const merchant_id of new Set(ids)) {
-    const { settings } = await merchantToChange(ports, merchant_id, null);
+  for (const { id: merchant_id, settings } of await selected(ports, ask, null, MOST_MERCHANTS)) {
     const { merchant, units_in } = routingOf(ports.settings, settings);
     const from = { ...merchant, units_in };
     const first = ask.steps.findIndex((share) => from.stage === 'shadow' || share > from.share);
     if (from.stage === 'legacy' || from.stage === 'orders' || first < 0)
-      throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeText(from) }));
+      throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeSaid(from) }));
     const ramp = { step: first - 1, start: first - 1, since: now, from, legacy_p95_ms: null };
     items.push({ merchant_id, state: 'waiting', detail: '', at: null, ramp });
   }
@@ -261,7 +278,8 @@ export function isRamp(bulk: BulkMove): bulk is Ramp {
   return bulk.ramp !== null;
 }
 
-const OPEN = ['proposed', 'running', 'paused'] as const satisfies readonly BulkMove['state'][];
+/** States of bulk moves and ramps that have not ended. */
+export const OPEN = ['proposed', 'running', 'paused'] as const satisfies readonly BulkMove['state'][];
 
 /** All that have not ended, however many. */
 async function openRamps({ store }: Ports): Promise<Ramp[]> {

@@ -1,6 +1,7 @@
 /** A requested move, its direction, and the settings that it leads to: pure. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { SeenUnit, VerdictRow } from '../../proxy/records/evidence.ts';
 import {
@@ -111,6 +112,12 @@ export function settingsAfter(rules: RoutingRules, settings: MerchantSettings, t
   return canary ? moved : { ...moved, units_in: [] };
 }
 
+/** Whether a move changes nothing. A merchant that follows the default is on that stage, as one that was set to it. */
+export function isThere(rules: RoutingRules, before: MerchantSettings, after: MerchantSettings): boolean {
+  const explicit = (settings: MerchantSettings) => ({ ...settings, stage: settings.stage ?? rules.merchants.stage });
+  return isDeepStrictEqual(explicit(before), explicit(after));
+}
+
 function placed(
   settings: MerchantSettings,
   { kind, stage }: MoveTarget,
@@ -136,6 +143,11 @@ function routeOf(stage: Stage, percent: number): Route {
 /** A route as text, as `canary 5 %`. */
 export function routeText({ stage, share: percent }: Route): string {
   return stage === 'canary' ? `canary ${percent} %` : stage;
+}
+
+/** The same in the reader's words. */
+export function routeSaid({ stage, share: percent }: Route): Spoken {
+  return say('ramp.place', { stage, share: stage === 'canary' ? percent : null });
 }
 
 // The direction of a move: forward or back, for which kinds, and which stages it skips: pure.

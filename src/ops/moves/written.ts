@@ -3,17 +3,19 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 
 /**
- * The items of a list, one a line, each with a target of its own or none: `700100300 canary 5`; `#` begins a comment.
+ * The items of a list: a line is of one or several merchants, with a target of their own or none, such as
+ * `700100300, 700100400 canary 5`; `#` begins a comment.
  * @throws PuenteError bad_request with the number of the line that can't be read.
  */
 export function bulkItems(list: string): Record<string, unknown>[] {
   return list.split('\n').flatMap((line, index) => {
     const text = line.replace(/#.*/, '').trim();
     if (text === '') return [];
-    const [, merchant_id, stage, share] =
-      /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
-    if (merchant_id === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
-    return [{ merchant_id, ...(stage && { stage }), ...(share && { share: Number(share) }) }];
+    const [, ids, stage, share] =
+      /^(\d+(?:[\s,;]+\d+)*)(?:[\s,;]+([^\d\s]\S*?)(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?)?$/.exec(text) ?? [];
+    if (ids === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
+    const own = { ...(stage && { stage }), ...(share && { share: Number(share) }) };
+    return ids.split(/[\s,;]+/).map((merchant_id) => ({ merchant_id, ...own }));
   });
 }
 

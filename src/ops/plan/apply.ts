@@ -168,8 +168,8 @@ async function applyMerchant(
           continue;
         }
         const answer = await moveStage(ports, merchant_id, { ...step.target, ...change }, person, from);
-        if (answer.result === 'moved') revision = answer.revision;
-        done.push(ended(step, answer.result === 'moved' ? 'made' : 'proposed'));
+        if (answer.result !== 'proposed') revision = answer.revision;
+        done.push(ended(step, answer.result === 'proposed' ? 'proposed' : 'made'));
       }
     } catch (error) {
       done.push(failed(ports, step, error));

@@ -3,29 +3,21 @@ import { Document, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
-import { defined, iso, merchantId } from '../fields.ts';
+import { defined, iso } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { knownMerchants, merchantToChange } from '../seen.ts';
+import { selected, whom } from '../selection.ts';
 import { LONGEST_TEXT, MOST_MERCHANTS, settingNames } from './file.ts';
 
-export const exportQuery = z.strictObject({
-  merchants: z
-    .string()
-    .transform((text) => text.split(',').filter((id) => id !== ''))
-    .pipe(z.array(merchantId).min(1).max(MOST_MERCHANTS))
-    .exactOptional()
-    .describe('these merchants alone, separated by commas; in a command also by spaces'),
-});
+export const exportQuery = z.strictObject(whom(MOST_MERCHANTS));
 export const exportView = z.object({ text: z.string().describe('YAML, for POST /api/plan') });
 
-/** Secrets and addresses are left out: they may be keys. @throws PuenteError not_found for a merchant that was never seen. */
+/** Secrets and addresses are left out: they may be keys. @throws PuenteError as `selected`. */
 export async function exportFile(
   ports: Ports,
-  { merchants: ids }: z.infer<typeof exportQuery>,
+  query: z.infer<typeof exportQuery>,
 ): Promise<z.infer<typeof exportView>> {
-  const merchants = ids === undefined ? await knownMerchants(ports) : [];
-  for (const id of ids ?? []) merchants.push(await merchantToChange(ports, id, null));
+  const merchants = await selected(ports, query, null);
   const document = new Document({ merchants: merchants.map(entryOf) });
   document.commentBefore = ` ${say('plan.exported', { made_at: iso(ports.clock.now()) }).text}`;
   for (const [nth, merchant] of merchants.entries()) {

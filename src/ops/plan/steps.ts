@@ -3,17 +3,24 @@ import { isDeepStrictEqual } from 'node:util';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
-import { merchantUrl } from '../../proxy/notices/request.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import type { Person } from '../api/person.ts';
 import type { OpsParts } from '../api/route.ts';
 import { changeOf } from '../audit.ts';
 import { defined } from '../fields.ts';
-import { changedBy, type SettingsChange, tryCredential } from '../merchants.ts';
+import { changedBy, differingOf, type SettingsChange, tryCredential } from '../merchants.ts';
 import { judgeFor, refuseUnlessAllowed } from '../moves/judged.ts';
 import { waitingFor } from '../moves/proposals.ts';
-import { directionOf, FOLLOW, type MoveTarget, routingChange, routingOf, settingsAfter } from '../moves/target.ts';
+import {
+  directionOf,
+  FOLLOW,
+  isThere,
+  type MoveTarget,
+  routingChange,
+  routingOf,
+  settingsAfter,
+} from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { driftOf, fieldsOfMove, type Since } from './drift.ts';
 import type { Wanted } from './file.ts';
@@ -65,7 +72,7 @@ export async function stepsOf(
   change: SettingsChange,
   since: Since,
 ): Promise<{ steps: Step[]; notes: Spoken[] }> {
-  const { change: differing, notes } = differingOf(ask, before, change);
+  const { change: differing, notes } = comparedBy(ask, before, change);
   const steps: Step[] = [];
   let state: State = { merchant: before, wished: before, is_held: false, is_unmoved: false };
   if (Object.keys(differing).length > 0) {
@@ -107,40 +114,20 @@ export function refusalOf(error: unknown, unseen: Spoken = say('plan.unseen', {}
 
 // Settings: only those that differ.
 
-const SEALED = { notice_secret: 'notice-secret', credential: 'credential' } as const;
+const SECRETS = ['notice_secret', 'credential'] as const;
 
-function differingOf(
+/** @returns without stored secrets that the person may not compare with, which `notes` name. */
+function comparedBy(
   { ports, sees_secrets }: StepsAsk,
   merchant: Merchant,
-  { notice_url, notice_secret, credential, ...settings }: SettingsChange,
+  change: SettingsChange,
 ): { change: SettingsChange; notes: Spoken[] } {
-  const own: Record<string, unknown> = merchant.settings;
-  const differing: Record<string, unknown> = Object.fromEntries(
-    Object.entries(settings).filter(
-      ([name, value]) => !isDeepStrictEqual(comparable(name, own[name]), comparable(name, value)),
-    ),
-  );
-  if (notice_url !== undefined && (notice_url?.reveal() ?? null) !== merchantUrl(ports, merchant))
-    differing.notice_url = notice_url;
-  const notes: Spoken[] = [];
-  for (const [setting, secret] of Object.entries({ notice_secret, credential })) {
-    if (secret === undefined) continue;
-    const name = setting as keyof typeof SEALED; // the two names above
-    if (secret !== null && merchant[`sealed_${name}`] !== null && !sees_secrets)
-      notes.push(say('plan.not_compared', { setting }));
-    else if (!isSealed(ports, merchant, name, secret)) differing[name] = secret;
-  }
-  return { change: differing as SettingsChange, notes }; // a part of the change
-}
-
-function isSealed({ vault }: Ports, merchant: Merchant, name: keyof typeof SEALED, secret: Secret | null): boolean {
-  const sealed = merchant[`sealed_${name}`];
-  return (sealed === null ? null : vault.open(sealed, SEALED[name]).toString('utf8')) === (secret?.reveal() ?? null);
-}
-
-/** No tags and an empty list of them are the same. */
-function comparable(name: string, value: unknown): unknown {
-  return name === 'tags' ? (value ?? []) : (value ?? null);
+  const hidden = SECRETS.filter((name) => !sees_secrets && change[name] && merchant[`sealed_${name}`] !== null);
+  const seen = Object.entries(change).filter(([name]) => !hidden.some((one) => one === name));
+  return {
+    change: differingOf(ports, merchant, Object.fromEntries(seen)),
+    notes: hidden.map((setting) => say('plan.not_compared', { setting })),
+  };
 }
 
 /** Calls of upstream in one plan: at a timeout each, the last answer comes within a minute or two. */
@@ -157,7 +144,7 @@ export async function tryCredentials(
   for (const [id, { credential }] of changes) {
     if (!credential) continue;
     const before = await ports.store.merchants.merchant(id);
-    if (before !== null && isSealed(ports, before, 'credential', credential)) continue;
+    if (before !== null && differingOf(ports, before, { credential }).credential === undefined) continue;
     if (due.length < MOST_TRIES) due.push([id, credential]);
     else tried.set(id, [say('plan.credentials', { most: MOST_TRIES })]);
   }
@@ -268,11 +255,11 @@ async function moveStep(
   // A kind that follows a merchant which does not move yet would follow it to a stage that the file does not want.
   const is_back = sense === 'back' && !(target.stage === null && state.is_unmoved);
   if (state.is_held && !is_back) {
-    if (isDeepStrictEqual(wished.settings, state.wished.settings)) return null;
+    if (isThere(rules, state.wished.settings, wished.settings)) return null;
     const changes = routesSaid(ports, state.wished, wished, target);
     return made('held', changes, [say('plan.held', {})]);
   }
-  if (isDeepStrictEqual(after.settings, merchant.settings)) return null;
+  if (isThere(rules, merchant.settings, after.settings)) return null;
   const changes = routesSaid(ports, merchant, after, target);
   const other = taken.get(merchant.id);
   if (other !== undefined) return made('refused', changes, [other], is_back);

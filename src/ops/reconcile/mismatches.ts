@@ -1,6 +1,6 @@
 /** Mismatches in the audit chain: reported, repaired, acknowledged by a person, or open. */
 import { z } from 'zod';
-import { PuenteError, type Sentence } from '../../error.ts';
+import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
@@ -218,27 +218,10 @@ export async function acknowledgeSale(
   const { store, clock } = ports;
   // Of two people one is first; and no sale is settled in between.
   return ports.memory.mutex.run(subject, async () => {
-    const link = await store.links.link(subject);
-    if (link?.state === 'SENDING' || link?.state === 'IN_DOUBT')
-      throw new PuenteError('refused', say('refusal.acknowledge_in_doubt', { id: subject }));
-    if (link?.state === 'LIVE')
-      throw new PuenteError('refused', say('refusal.acknowledge_live', { id: subject.slice(0, 60) }));
-    const earlier = await acknowledgementOf(ports, subject);
-    const { open, told, merchant_id, order_id, amount_minor } = await openOf(ports, subject, link, earlier);
-    if (open.length === 0) {
-      if (told.length > 0 && earlier !== null)
-        throw new PuenteError(
-          'refused',
-          say('refusal.acknowledged', { id: subject, who: earlier.who, made_at: iso(earlier.at) }),
-        );
-      const id = subject.slice(0, 60);
-      if (link === null && merchant_id === null) throw new PuenteError('not_found', say('refusal.no_sale', { id }));
-      throw new PuenteError('refused', say('refusal.sale_agrees', { id }));
-    }
-    const merchant = link?.merchant_id ?? merchant_id ?? '';
+    const { merchant, order_id, told, sum, in_the_way } = await stateOf(ports, subject);
+    if (in_the_way !== null) throw new PuenteError('refused', in_the_way);
     const kinds = [...new Set(told.map(({ kind }) => kind))];
-    const sum = await sumOf(ports, merchant, amount_minor);
-    const detail = { merchant, order_id: link?.order_id ?? order_id, kinds, expected, ...sum };
+    const detail = { merchant, order_id, kinds, expected, ...sum };
     const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
     if ((await newestOf(ports, subject)) < expected)
       throw new PuenteError('conflict', say('refusal.audit_moved', { id: subject }));
@@ -247,9 +230,25 @@ export async function acknowledgeSale(
   });
 }
 
-async function sumOf({ store, tables }: Ports, merchant: string, minor: number | null) {
+/** What a person may acknowledge of a sale; `in_the_way`: why it can't be now. @throws PuenteError not_found. */
+async function stateOf(ports: Ports, subject: string) {
+  const { store, tables } = ports;
+  const id = subject.slice(0, 60);
+  const link = await store.links.link(subject);
+  const earlier = await acknowledgementOf(ports, subject);
+  const { open, told, merchant_id, order_id, amount_minor: minor } = await openOf(ports, subject, link, earlier);
+  const merchant = link?.merchant_id ?? merchant_id;
+  if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id }));
   const { currency, exponent } = tables.site((await store.merchants.merchant(merchant))?.site ?? null);
-  return { currency, amount: minor === null ? null : decimalOfMinor(BigInt(minor), exponent) };
+  const sum = { currency, amount: minor === null ? null : decimalOfMinor(BigInt(minor), exponent) };
+  const refusal = (): Spoken | null => {
+    if (link?.state === 'SENDING' || link?.state === 'IN_DOUBT') return say('refusal.acknowledge_in_doubt', { id });
+    if (link?.state === 'LIVE') return say('refusal.acknowledge_live', { id });
+    if (open.length > 0) return null;
+    if (told.length === 0 || earlier === null) return say('refusal.sale_agrees', { id });
+    return say('refusal.acknowledged', { id, who: earlier.who, made_at: iso(earlier.at) });
+  };
+  return { open, told, merchant, order_id: link?.order_id ?? order_id, sum, in_the_way: refusal() };
 }
 
 export const disagreementsView = z.object({
@@ -262,6 +261,11 @@ export const disagreementsView = z.object({
   currency: z.string(),
   amount: z.string().nullable().describe('as the till requested it; null where its sale is not stored'),
   newest: z.int().describe('the newest line of the audit trail about it: `expected` of an acknowledgement'),
+  in_the_way: z
+    .string()
+    .nullable()
+    .describe("why it can't be acknowledged now, as that nothing disagrees; null: it can"),
+  in_the_way_said: said.nullable(),
 });
 
 export type Disagreements = z.infer<typeof disagreementsView>;
@@ -270,16 +274,12 @@ export type Disagreements = z.infer<typeof disagreementsView>;
 export async function disagreementsOf(ports: Ports, subject: string): Promise<Disagreements> {
   // Read first: a line that is written meanwhile is not counted as seen.
   const newest = await newestOf(ports, subject);
-  const link = await ports.store.links.link(subject);
-  const earlier = await acknowledgementOf(ports, subject);
-  const { open, told, merchant_id, order_id, amount_minor } = await openOf(ports, subject, link, earlier);
-  const merchant = link?.merchant_id ?? merchant_id;
-  if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id: subject.slice(0, 60) }));
+  const { open, told, merchant: merchant_id, order_id, sum, in_the_way } = await stateOf(ports, subject);
   const disagreements = told.map(({ kind, sentence: { text: what, said: what_said } }) => {
     return { kind, is_acknowledged: !open.includes(kind), what, said: what_said };
   });
-  const of = { id: subject, merchant_id: merchant, order_id: link?.order_id ?? order_id, disagreements };
-  return { ...of, ...(await sumOf(ports, merchant, amount_minor)), newest };
+  const why = { in_the_way: in_the_way?.text ?? null, in_the_way_said: in_the_way?.said ?? null };
+  return { id: subject, merchant_id, order_id, disagreements, ...sum, newest, ...why };
 }
 
 /** What stands against a sale, each in a sentence; `open`: what is not acknowledged. */

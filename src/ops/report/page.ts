@@ -26,7 +26,7 @@ ${body.map((part) => html`${part}\n`)}</body>
  * @param place its class: on paper `half` or `quarter` of a row, or on a screen alone.
  */
 export function htmlSection(title: string, content: Content, lead: Content, none: string, place = ''): Html {
-  // A table wider than the screen scrolls in its own frame, also by the keyboard.
+  // What is wider than the screen, such as a table on a tablet, scrolls in its own frame, also by the keyboard.
   const frame = html`<div class="frame" role="region" tabindex="0" aria-label="${title}">${content}</div>`;
   const shown = content === null ? html`<p class="none">${none}</p>` : frame;
   const kind = `${place} ${content === null ? 'empty' : ''}`.trim();
@@ -78,7 +78,12 @@ thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number 
 :is(td, th) time { white-space: nowrap; } .annexes { margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE}@media screen { .frame { overflow-x: auto; } }
-@media screen and (max-width: 34rem) { body { padding: .8rem; } }
+/* On a phone a row is a card: its cells stand below one another, each with its column's name. */
+@media screen and (max-width: 34rem) {
+body { padding: .8rem; } .frame :is(thead, td:empty) { display: none; }
+.frame :is(table, tbody, tr, th, td) { display: block; border: 0; text-align: left; white-space: normal; } .frame tr { padding: .3rem 0; border-bottom: 1px solid var(--line); }
+.frame td.text { min-width: 0; } .frame td::before { display: block; content: attr(data-name); color: var(--soft); font-size: .87em; }
+}
 @media screen { .printed { display: none; } }
 @page { size: A4 landscape; margin: 9mm; }
 @media print {

@@ -37,10 +37,18 @@ const told: readonly (readonly [command: string, answer: unknown, fields?: objec
   ['sales', { sales: [], next: null, searched_to: null }],
   ['sales', { sales: [], next: '1_a', searched_to: at }],
   ['sales', { sales: [sale, { ...sale, amount: null, legacy_id: null }], next: '1_a', searched_to: null }],
-  ['sales disagreements', { id: SALE, amount: null, currency: 'ARS', disagreements: [], newest: 0 }],
   [
     'sales disagreements',
-    { ...{ id: SALE, amount: '15.00', currency: 'ARS' }, disagreements: [disagreement], newest: 7 },
+    {
+      ...{ id: SALE, amount: null, currency: 'ARS' },
+      disagreements: [],
+      newest: 0,
+      in_the_way: 'There is nothing to acknowledge.',
+    },
+  ],
+  [
+    'sales disagreements',
+    { ...{ id: SALE, amount: '15.00', currency: 'ARS' }, disagreements: [disagreement], newest: 7, in_the_way: null },
   ],
   ['audit verify', { intact: true, lines: 0, head: null, expected: null, broken: null }],
   ['audit verify', { intact: true, lines: 1, head, expected: head, broken: null }],

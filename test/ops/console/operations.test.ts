@@ -78,11 +78,14 @@ describe.skipIf(!hasChromium)('the page of', () => {
     };
     await page.getByLabel('Move to').selectOption('shadow');
     await start();
-    await page.getByRole('alert').getByText('name either items or where', { exact: false }).waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('name either items, or merchants and conditions', { exact: false })
+      .waitFor();
     await page.getByLabel('Merchants').fill(`${BRAZIL}\nwho?`);
     await start();
     await page.getByRole('alert').getByText("Line 2 can't be read", { exact: false }).waitFor();
-    await page.getByLabel('Merchants').fill(`${BRAZIL} # the pilot\n${MEXICO}`);
+    await page.getByLabel('Merchants').fill(`${BRAZIL}, ${MEXICO} # the pilots`);
     await page.getByLabel('Move to').selectOption('shadow');
     await start();
     await page.getByRole('status').getByText('The bulk move is started.').waitFor();
@@ -97,7 +100,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
   it('bulk moves aborts one that waits for its next day', async () => {
     const { page, go } = eva;
     await go('/bulk');
-    await page.getByLabel('Or those on stage').selectOption('shadow');
+    await page.getByLabel('Those on stage').selectOption('shadow');
     await page.getByLabel('Move to').selectOption('legacy');
     await page.getByLabel('Moves a day').fill('1');
     await page.locator('#bulk-reason').fill('slowly back');

@@ -52,7 +52,8 @@ describe('is refused, and moves nothing', () => {
     [{ alert: 'TillsFail', merchants: [ARGENTINA], more: 1 }, '', 400, 'more'],
     [webhook([alert({})]), '', 400, 'the label merchant'],
     [webhook([alert({})]), '?label=shop', 400, 'the label shop'],
-    [webhook([alert({ merchant: ARGENTINA })]), '?stage=moon', 400, 'stage'],
+    [webhook([alert({ merchant: ARGENTINA })]), '?where=stage=moon', 400, 'where.stage'],
+    [webhook([alert({ merchant: ARGENTINA })]), '?where=', 400, 'conditions are written stage=shadow'],
     [{ ...webhook([]), version: '3' }, '', 400, 'version'],
     [webhook(Array.from({ length: 1001 }, () => alert({}))), '', 400, 'alerts'],
   ])('%j%s', async (body, query, status, says) => {
@@ -103,19 +104,19 @@ it('rolls back by a filter of the address, and leaves alone whoever does not mee
   for (const merchant of [ARGENTINA, BRAZIL]) await canary(merchant);
   await bench.move({ stage: 'shadow' }, BEN, CHILE);
   const found = async (query: string, startsAt: string) => (await send(webhook([alert({}, { startsAt })]), query)).body;
-  expect(await found(`?stage=canary&merchants=${BRAZIL},${CHILE}`, '1')).toMatchObject({ rolled_back: [BRAZIL] });
-  expect(await found('?stage=canary', '2')).toMatchObject({ rolled_back: [ARGENTINA], untouched: [] });
+  expect(await found(`?where=stage=canary&merchants=${BRAZIL},${CHILE}`, '1')).toMatchObject({ rolled_back: [BRAZIL] });
+  expect(await found('?where=stage=canary', '2')).toMatchObject({ rolled_back: [ARGENTINA], untouched: [] });
   expect(await stageOf(CHILE)).toBe('shadow');
   await bench.notify(CHILE, { tags: ['north'] });
-  expect(await found('?tag=south', '3')).toMatchObject({ rolled_back: [], untouched: [] });
-  expect(await found('?tag=north', '4')).toMatchObject({ rolled_back: [CHILE] });
+  expect(await found('?where=tag=south', '3')).toMatchObject({ rolled_back: [], untouched: [] });
+  expect(await found('?where=tag=north', '4')).toMatchObject({ rolled_back: [CHILE] });
   expect((await send(webhook([alert({ merchant: CHILE }, { status: 'resolved' })]))).body).toMatchObject({
     rolled_back: [],
   });
   // One alert of the group names its merchant, the other one means all of the filter.
   for (const merchant of [ARGENTINA, BRAZIL]) await canary(merchant);
   const group = [alert({ merchant: BRAZIL }, { startsAt: '5' }), alert({}, { startsAt: '5', fingerprint: '2b' })];
-  expect((await send(webhook(group), '?stage=canary')).body).toMatchObject({ rolled_back: [ARGENTINA, BRAZIL] });
+  expect((await send(webhook(group), '?where=stage=canary')).body).toMatchObject({ rolled_back: [ARGENTINA, BRAZIL] });
 });
 
 it('takes a plain body: an operator or a script may send it, and its id makes it act once', async () => {

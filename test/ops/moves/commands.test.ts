@@ -111,7 +111,7 @@ describe('bulk', () => {
     const none = await as(BEN, 'bulk', 'start', '--where', 'verdict=ready', '--stage', 'shadow', ...REASON);
     expect([none.code, none.err]).toEqual([1, expect.stringContaining('No merchant matches')]);
     const bad = await as(BEN, 'bulk', 'start', ...where, '--file', 'x', '--stage', 'legacy', ...REASON);
-    expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('with --file, or with --where')]);
+    expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('Name merchants, --where, or a --file alone')]);
     await bench.move({ stage: 'shadow' }, EVA, URUGUAY);
     const ask = ['--where', 'stage=shadow', '--stage', 'legacy', '--per-day', '1', ...REASON, '--json'];
     const started = await as(BEN, 'bulk', 'start', ...ask);
@@ -205,7 +205,7 @@ it('each sentence of ramps and of a rollback by alert is in a golden file', asyn
     `ramps show ${id} ${SHOP}`,
     ...['approve', 'pause', 'resume', 'cancel'].map((act) => `ramps ${act} ${id} --reason "a test does it"`),
     `ramps list --merchant ${SHOP}`,
-    `rollback-by-alert TillsFail --merchants ${SHOP},700109999`,
+    `rollback-by-alert TillsFail ${SHOP},700109999`,
     'rollback-by-alert TillsFail',
   ])
     await ben(line);

@@ -14,7 +14,7 @@ import {
   routeAt,
 } from '../../../src/ops/moves/ramp-decision.ts';
 import type { RampStepView } from '../../../src/ops/moves/ramp-evidence.ts';
-import { routeText } from '../../../src/ops/moves/target.ts';
+import { routeSaid, routeText } from '../../../src/ops/moves/target.ts';
 import { stepsIn } from '../../../src/ops/moves/written.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
@@ -45,7 +45,11 @@ const called = (change: Partial<RampCalls>): Partial<RampFacts> => seen({ calls:
 
 describe('the decision', () => {
   it.each<[string, Partial<RampFacts>, unknown]>([
-    ['leaves who was moved by hand', { elsewhere: 'legacy', stop }, { do: 'leave', why: 'by hand to legacy' }],
+    [
+      'leaves who was moved by hand',
+      { elsewhere: routeSaid({ stage: 'legacy', share: 0 }), stop },
+      { do: 'leave', why: 'by hand to legacy' },
+    ],
     ['a stop leads one step back', { step: 1, ...tripped }, { do: 'back', to: 0 }],
     ['also when it was reset', { step: 1, is_tripped: true }, { do: 'back', to: 0 }],
     ['once, and then waits for a person', { step: 1, stop }, { do: 'pause', why: 'Nine of fifty' }],
@@ -240,7 +244,7 @@ describe('a ramp is refused', () => {
   beforeAll(async () => void (await sell(1)));
   it.each([
     [{}, 'begins on shadow'],
-    [{ merchants: undefined }, 'either merchants or where'],
+    [{ merchants: undefined }, 'name merchants, or conditions that they meet'],
     [{ steps: [50, 50] }, 'steps ascend'],
     [{ steps: [] }, 'steps'],
     [{ steps: [101] }, 'steps.0'],
@@ -367,9 +371,15 @@ it(
     expect((await change(id, 'resume')).status).toBe(200);
     // What is still in doubt holds it; a person who moves the merchant meanwhile takes it out of the ramp.
     await until(id, (ramp) => why(ramp) !== '');
-    await bench.as(BEN, 'POST', `/api/merchants/${BRAZIL}/rollback`, { reason: 'a shop called' });
-    const left = await until(id, ({ state }) => state === 'done');
-    expect(left.merchants).toMatchObject([{ state: 'skipped', why: expect.stringContaining('by hand to legacy') }]);
+    const back = await bench.as(BEN, 'POST', `/api/merchants/${BRAZIL}/rollback`, { reason: 'a shop called' });
+    expect(back.body).toMatchObject({ result: 'rolled_back', withdrawn: [], left: [id] });
+    // At once, and not at the next look.
+    const { ramps } = (await bench.as(ANA, 'GET', `/api/ramps?merchant=${BRAZIL}`)).body as { ramps: RampView[] };
+    const [left] = ramps;
+    expect(left).toMatchObject({ id, state: 'done' });
+    const open = await bench.as(ANA, 'GET', `/api/ramps?merchant=${BRAZIL}&open=true`);
+    expect(open.body).toEqual({ ramps: [] });
+    expect(left?.merchants).toMatchObject([{ state: 'skipped', why: expect.stringContaining('by hand to legacy') }]);
   },
 );
 

@@ -87,9 +87,9 @@ it('the digest is that of the file, also with a byte order mark', async () => {
 
 it('exports what is there, and that changes nothing', async () => {
   await bench.notify(MEXICO, { name: 'Tacos Norte', notice_secret: 'a-secret-of-the-shop' });
-  const { out, code } = await told('export', 'plan', 'export', '--merchants', MEXICO);
+  const { out, code } = await told('export', 'plan', 'export', MEXICO);
   expect(code).toBe(0);
-  const both = (...ids: string[]) => puente('plan', 'export', '--merchants', ...ids);
+  const both = (...ids: string[]) => puente('plan', 'export', ...ids);
   expect((await both(MEXICO, CHILE)).out).toBe((await both(`${MEXICO},${CHILE}`)).out);
   expect((await both(MEXICO, CHILE)).out).toMatch(new RegExp(`${MEXICO}[^]*${CHILE}`));
   expect((await puente('plan', file('exported.yaml', out))).code).toBe(0);

@@ -76,6 +76,9 @@ it('is refused for what is not known, agrees, or is still being resolved', async
     message: /^No sale nothing is stored/,
   });
   await expect(acknowledge()).rejects.toMatchObject({ code: 'refused', message: /^Nothing is open about sale/ });
+  // What a person is shown before says it, too.
+  const seen = async () => (await disagreementsOf(ports, sale.legacy_id)).in_the_way;
+  expect(await seen()).toMatch(/^Nothing is open about sale .* There is nothing to acknowledge\.$/);
   for (const state of ['SENDING', 'IN_DOUBT'] as const) {
     sale = await harness.store.links.saveLink(sale, { state });
     await expect(acknowledge()).rejects.toMatchObject({
@@ -105,7 +108,9 @@ it('is reported again while it is open when upstream says something else, and a 
     expect.stringContaining('the order says 1502'),
     expect.stringContaining('the order says 1501'),
   ]);
+  expect((await disagreementsOf(ports, sale.legacy_id)).in_the_way).toBeNull();
   expect(await acknowledge()).toMatchObject({ kinds: ['amount'] });
+  expect((await disagreementsOf(ports, sale.legacy_id)).in_the_way).toContain('was acknowledged by ana');
   for (const sum of [1501, 1502]) await noteMismatch(ports, differs(sum));
   expect(await judged()).toEqual(named());
 });

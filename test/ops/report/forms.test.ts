@@ -147,11 +147,11 @@ describe('HTML', () => {
       report({ move_sums: [{ ...span, line: 2, before, after: { stage: 'canary' }, ...paid }] }),
       loadWords().en,
     );
-    expect(html).toContain('<td>shadow → canary</td>');
+    expect(html).toContain('>shadow → canary</td>');
     expect(html).not.toContain('safety.faults');
     // Amounts stand below the end of their column's name.
     expect(html).toContain('<th scope="col" class="number">Amount</th>');
-    expect(html).toContain('<td class="number"><span class="money">1,234.50 ARS</span></td>');
+    expect(html).toContain('class="number"><span class="money">1,234.50 ARS</span></td>');
   });
 
   it('says of every empty list that it is empty, and draws what there is', async () => {
