@@ -31,7 +31,7 @@ beforeAll(async () => {
         reason: `agreed, ${nth}`,
         revision: Math.floor(nth / 2),
         new: true,
-        declined: nth < 3 ? 'finished' : null,
+        declined: ['finished', 'error', null][Math.floor(nth / 2)],
       },
     });
     if (answer.status !== 200) throw new Error(answer.text);
