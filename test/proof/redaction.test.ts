@@ -667,19 +667,8 @@ describe('every kind of secret in a text', () => {
     expect(maskText(`x ${text}`, true)).toBe(`x ${text}`);
   });
 
-  it.each([
-    'secret',
-    'token',
-    'password',
-    'passwd',
-    'senha',
-    'authorization',
-    'signature',
-    'apikey',
-    'api_key',
-    'cvv',
-    'pwd',
-  ])('%s is a name of one, however it is written', (name) => {
+  const names = 'secret token password passwd senha authorization signature apikey api_key cvv pwd';
+  it.each(names.split(' '))('%s is a name of one, however it is written', (name) => {
     for (const text of [`${name}=abc`, `"${name}" : "abc"`, `${name.toUpperCase()}:   'abc`]) {
       expect(maskText(text, true), text).toContain(MASK);
       expect(maskText(text, true), text).not.toContain('abc');
