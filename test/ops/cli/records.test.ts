@@ -31,7 +31,7 @@ const shift = (on = bench, run = command) =>
     masks: () => [
       [`${folder}/`, ''],
       [/puente-\w{8}-\d{8}T\d{9}Z\.db/g, 'BACKUP'],
-      [/\b[\d.]+ (?:[KMG]iB|B\b)/g, 'N KiB'],
+      [/\b[\d.]+ (?:[KMGT]iB|B\b)/g, 'N KiB'],
       [/(?<=N KiB +│ +)\d+/g, 'N'],
       [/(Puente|Node|SQLite) \d[\d.]+/g, '$1 VERSION'],
       [/(?<=schema |of )\d+(?=[.\n]| of)/g, 'N'],
