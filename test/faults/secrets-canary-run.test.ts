@@ -97,7 +97,7 @@ beforeAll(async () => {
   const reason = `agreed with the shop, card ${CARD}, token ${CANARIES['a token that is refused']}`;
   const body = { stage: 'orders', reason, revision, new: true };
   expect((await shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
-  const alert = { alert: `${GROUPED} ${CANARIES['a configured credential']}`, merchants: [MEXICO] };
+  const alert = { alert: `${GROUPED} ${CANARIES['a configured credential']}`, id: 'first', merchants: [MEXICO] };
   const rolled = await shop.ops('/api/rollback-by-alert', { method: 'POST', body: alert });
   expect(rolled.body).toMatchObject({ rolled_back: [MEXICO] });
   for (const merchant of [ARGENTINA, BRAZIL]) {

@@ -127,7 +127,13 @@ export async function rollBackByAlert(
 function firingOf(ask: z.infer<typeof alertAsk>, label: string): Firing[] {
   if ('alert' in ask)
     return ask.status === 'firing'
-      ? [{ name: ask.alert, key: ask.id === undefined ? null : `${ask.alert} ${ask.id}`, merchant_id: null }]
+      ? [
+          {
+            name: ask.alert,
+            key: ask.id === undefined ? null : `${maskWritten(ask.alert)} ${ask.id}`,
+            merchant_id: null,
+          },
+        ]
       : [];
   return ask.alerts
     .filter(({ status }) => status === 'firing')
