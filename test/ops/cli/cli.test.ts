@@ -143,7 +143,7 @@ describe('serve', () => {
       const told = out
         .replaceAll(data_dir, 'DATA')
         .replaceAll(/(?<=127\.0\.0\.1:)\d+/g, 'PORT')
-        .replaceAll(/(?<=TOKEN=|ops token +)\w+/g, 'TOKEN')
+        .replaceAll(/(?<=TOKEN=|ops token +)[\w-]+/g, 'TOKEN')
         .replaceAll(/\b\d+\.\d\d\b/g, 'N');
       const greeting = told
         .split('\n')

@@ -325,7 +325,7 @@ describe('the command', () => {
     const people = await command(['report', 'diff', before, after]);
     expect(people).toMatchObject({ code: 0, err: '' });
     expect(people.out).toMatch(/point\.list_devices legacy\s*│ none\s*│ 1/);
-    expect(people.out).toContain('operator: stage of 700100300, two weeks of good numbers');
+    expect(people.out).toContain('operator: stage of 700100300, legacy → shadow, because: two weeks of good numbers');
     const scripts = await command(['report', 'diff', before, after, '--json']);
     expect(JSON.parse(scripts.out)).toMatchObject({ decisions: [{ reason: 'two weeks of good numbers' }] });
     writeFileSync(before, '{"schema":"puente-report/1","made_at":"","merchant_id":null}');
