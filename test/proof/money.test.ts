@@ -363,7 +363,10 @@ describe('what an order says of refunds', () => {
       refunded_minor: null,
       upstream_status: null,
     });
-    expect(sumsOf(null, 700, 2)).toEqual({ paid_minor: 700, refunded_minor: 0, sale_minor: 700 });
+    expect(sumsOf(null, 700, 2)).toEqual({
+      ...{ paid_minor: 700, sale_minor: 700 },
+      ...{ refunded_minor: 0, ever_refunded_minor: 0 },
+    });
   });
 
   it('is the greater of its sum and of what it lists of this payment', () => {
@@ -378,7 +381,13 @@ describe('what an order says of refunds', () => {
     expect(sumsOf(paid({ amount: 'x', paid_amount: '5.00' }), 700, 2)).toEqual({
       paid_minor: 500,
       refunded_minor: 0,
+      ever_refunded_minor: 0,
       sale_minor: 700,
+    });
+    const failed = paid({}, [{ amount: '3.00', status: 'failed' }, { amount: '2.00' }]);
+    expect(sumsOf(failed, 0, 2), 'one that failed is nothing that went back').toMatchObject({
+      refunded_minor: 200,
+      ever_refunded_minor: 500,
     });
   });
 

@@ -124,12 +124,10 @@ describe('a merchant', () => {
     });
     const refused = await cli('sales', 'acknowledge', 'nothing', '--expected', '0', '--reason', 'refunded in cash');
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('No sale nothing is stored')]);
-    const acknowledge = async (reason: string) => {
-      const { out } = await cli('sales', 'disagreements', id);
-      expect(out).toContain(`${id}, 25.99 ARS`);
-      const expected = /--expected (\d+)/.exec(out)?.[1] ?? '';
-      return cli('sales', 'acknowledge', id, '--expected', expected, '--reason', reason);
-    };
+    const shown = await cli('sales', 'disagreements', id);
+    expect(shown.out).toContain(`${id}, 25.99 ARS`);
+    const expected = /--expected (\d+)/.exec(shown.out)?.[1] ?? '';
+    const acknowledge = (reason: string) => cli('sales', 'acknowledge', id, '--expected', expected, '--reason', reason);
     const ran = await acknowledge('refunded in cash, case 1234');
     expect([ran.code, ran.out]).toEqual([0, expect.stringMatching(NAMED)]);
     expect(ran.out).toContain(id);
