@@ -11,11 +11,15 @@ export function bulkItems(list: string): Record<string, unknown>[] {
   return list.split('\n').flatMap((line, index) => {
     const text = line.replace(/#.*/, '').trim();
     if (text === '') return [];
-    const [, ids, stage, share] =
-      /^(\d+(?:[\s,;]+\d+)*)(?:[\s,;]+([^\d\s]\S*?)(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?)?$/.exec(text) ?? [];
-    if (ids === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
+    const words = text.split(/[\s,;]+/);
+    const target = words.findIndex((word) => !/^\d+$/.test(word));
+    const ids = target === -1 ? words : words.slice(0, target);
+    const [stage, share, ...more] = words.slice(ids.length);
+    const is_read = /^(?!\d)./.test(stage ?? 'none') && /^\d{1,3}(\.\d{1,2})?$/.test(share ?? '0');
+    if (ids.length === 0 || !is_read || more.length > 0)
+      throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
     const own = { ...(stage && { stage }), ...(share && { share: Number(share) }) };
-    return ids.split(/[\s,;]+/).map((merchant_id) => ({ merchant_id, ...own }));
+    return ids.map((merchant_id) => ({ merchant_id, ...own }));
   });
 }
 
