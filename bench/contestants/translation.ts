@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { Pool } from 'undici';
 import type { Order } from '../../src/contract/orders.ts';
-import { RANDOM_BYTES, takeRandom, uuidV7 } from '../../src/proxy/ids.ts';
+import { uuidV7 } from '../../src/proxy/ids.ts';
 import { openBareRows } from './bare-rows.ts';
 import { BARE_TRANSLATION } from './contestants.ts';
 import { openOwnRows } from './own-rows.ts';
@@ -40,7 +40,7 @@ app.disable('etag');
 app.post('/point/integration-api/devices/:device/payment-intents', async (request, response) => {
   const { device } = request.params;
   const intent = JSON.parse(await textOf(request)) as Intent; // sent by the benchmark
-  const id = uuidV7(Date.now(), takeRandom(RANDOM_BYTES));
+  const id = uuidV7(Date.now());
   const body = orderOf(device, intent);
   const { external_reference: reference } = intent.additional_info;
   await rows.open({ id, unit: device, reference, amount_minor: intent.amount, body });

@@ -6,12 +6,12 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
+  randomBytes,
   scryptSync,
 } from 'node:crypto';
 import { inspect } from 'node:util';
 import { PuenteError } from '../error.ts';
 import { showsSecret } from './evidence/redact-text.ts';
-import { takeRandom } from './ids.ts';
 
 export class Secret {
   readonly #value: string;
@@ -114,7 +114,7 @@ function readKey(text: string): Buffer {
 
 /** The nonce is no parameter, because a nonce used twice reveals the content. */
 function seal(key: KeyObject, value: string | Uint8Array, purpose: string): Uint8Array {
-  const nonce = takeRandom(NONCE_BYTES);
+  const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(boundText(purpose));
   const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;

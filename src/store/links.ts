@@ -1,7 +1,7 @@
 /** Links: opening (a unit never has live work in both lanes), changes, and the reads of calls and workers. */
 
 import { PuenteError } from '../error.ts';
-import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
+import { uuidV7 } from '../proxy/ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
@@ -323,7 +323,7 @@ function valuesOfChange(next: Link, link: Link): Value[] {
 /** A notice supersedes undelivered ones of the same topic and id. */
 function noticeSteps(notice: NewNotice): Step[] {
   const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
-  const id = uuidV7(created_at, takeRandom(RANDOM_BYTES));
+  const id = uuidV7(created_at);
   return [
     { write: 'supersede_notices', values: [legacy_id, form, topic, subject] },
     {

@@ -1,7 +1,6 @@
 /** Payments and orders that belong to another sale, although their number matches. */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import { uuidV7 } from '../../src/proxy/ids.ts';
 import { contradictionIn, paymentContradictionIn } from '../../src/proxy/sales/settle.ts';
 
 const sale = {
@@ -46,8 +45,4 @@ describe('an order', () => {
   ])('%s', (_what, change, contradicts) => {
     expect(contradictionIn(sale, { ...order, ...change } as unknown as Order, 2)?.what ?? null).toBe(contradicts);
   });
-});
-
-it('a UUID of too few random bytes has noughts for the others', () => {
-  expect(uuidV7(0, new Uint8Array())).toBe('00000000-0000-7000-8000-000000000000');
 });
