@@ -80,3 +80,15 @@ it('metrics show the store, the upstream calls by class, and only what a store h
     [{ kind: 'free' }, 10],
   ]);
 });
+
+it('each has its own counts, and all have those of the process, which are collected once', async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  one.count('stale_versions');
+  const texts = await Promise.all(
+    [one, other].map(async (metrics) => (await metrics.render(storeWith(null, null), admission)).text.split('\n')),
+  );
+  for (const [index, lines] of texts.entries()) {
+    expect(lines.filter((line) => line.startsWith('process_start_time_seconds '))).toHaveLength(1);
+    expect(lines).toContain(`puente_stale_versions_total ${index === 0 ? 1 : 0}`);
+  }
+});
