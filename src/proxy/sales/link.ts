@@ -141,12 +141,12 @@ export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }
 
-/** Canceled for its till or as unclaimed: a till answered with it would wait for a sale that can't be paid. */
 /** Equal for equal requests of one merchant. */
 export function requestOf({ merchant_id, fingerprint }: Pick<Link, 'merchant_id' | 'fingerprint'>): string {
   return `${merchant_id} ${fingerprint}`;
 }
 
+/** Canceled for its till or as unclaimed: a till answered with it would wait for a sale that can't be paid. */
 export function wasCanceledByUs({ cancel, order }: Link): boolean {
   return cancel !== null && order?.status === 'canceled';
 }
