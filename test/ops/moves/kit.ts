@@ -1,6 +1,6 @@
 /** Shared by the tests of moves: people with roles, the revision of a merchant, and calls of the ops door. */
 import type { AppParts } from '../../../src/app/app.ts';
-import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../../kit.ts';
+import { type Answer, ARGENTINA, BEN, type Bench, call, despiteLearning, EVA, PEOPLE, startBench } from '../../kit.ts';
 
 export interface MovesBench extends Bench {
   as(person: { token: string }, method: string, path: string, body?: unknown): Promise<Answer>;
@@ -29,15 +29,12 @@ export async function startMoves(settings: Record<string, string> = {}, parts: A
     ...bench,
     as,
     stageOf,
-    move: async (target, person = EVA, merchant = ARGENTINA) => {
-      const { revision } = await stageOf(merchant);
-      return as(person, 'PUT', `/api/merchants/${merchant}/stage`, {
-        reason: 'a test moves it',
-        revision,
-        new: true,
-        ...target,
-      });
-    },
+    move: (target, person = EVA, merchant = ARGENTINA) =>
+      despiteLearning(async () => {
+        const { revision } = await stageOf(merchant);
+        const asked = { reason: 'a test moves it', revision, new: true, ...target };
+        return as(person, 'PUT', `/api/merchants/${merchant}/stage`, asked);
+      }),
   };
 }
 

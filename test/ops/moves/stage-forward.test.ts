@@ -1,6 +1,6 @@
 /** A merchant that moves to orders: open legacy sales stay on legacy until terminal; no retry makes a second sale. */
 import { beforeEach, expect, it } from 'vitest';
-import { ARGENTINA, BRAZIL, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, DEVICE, despiteLearning, eventually, POINT, SECOND_DEVICE, startBench } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
 import { idOf, legacyErrorOf } from '../../proxy/http/till.ts';
 
@@ -25,15 +25,14 @@ const show = (reference: string) =>
 const shown = async (): Promise<unknown> =>
   ((await bench.till(TILL)).body as { external_reference?: string }).external_reference; // the till's order, on either lane
 
-/** Learning the owner of a token raises the merchant's revision too, so a 409 is retried. */
 async function move(stage: 'legacy' | 'orders', merchant = ARGENTINA): Promise<void> {
   const path = `/api/merchants/${merchant}`;
-  const attempt = async (): Promise<number> => {
+  const { status } = await despiteLearning(async () => {
     const { revision } = (await bench.ops(path)).body as { revision: number }; // every view has a revision
     const body = { stage, reason: 'a test moves it', revision, new: true };
-    return (await bench.ops(`${path}/stage`, { method: 'PUT', body })).status;
-  };
-  expect(await eventually(attempt, (status) => status !== 409)).toBe(200);
+    return bench.ops(`${path}/stage`, { method: 'PUT', body });
+  });
+  expect(status).toBe(200);
 }
 
 /** Resolves when Puente has stored this many legacy answers; it stores them after sending them to the till. */
