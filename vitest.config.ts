@@ -25,7 +25,7 @@ const ownServers = 'test/crash/database.test.ts';
 const proof = [
   'test/{crash,simulation,faults}/**/*.test.ts',
   'test/docs/{blocks,commands,named}.test.ts',
-  'test/scripts/{bench,demo,screenshots,soak}.test.ts',
+  'test/scripts/{bench,screenshots,soak}.test.ts',
   // Each of these takes half a minute or more: waits for retries of SDKs and for a server that is away, every limitation in turn, many
   // processes, or a browser; of the browser's the developer's loop keeps each page's first view (`console/pages.test.ts`).
   'test/journeys/{assess,fidelity,limitations,migration,odoo,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',

@@ -8,21 +8,17 @@ import { createTranscript } from './demo/transcript.ts';
 
 const options = new Command('npm run demo --')
   .description('Tells a migration against the sandbox. Exit code 0 when everything was as it should be, else 1.')
-  .option('--json', 'print the transcript as JSON instead')
   .option('--output <directory>', 'where the reports go (default: a new directory for temporary files)')
   .parse()
-  .opts<{ json?: boolean; output?: string }>();
+  .opts<{ output?: string }>();
 
 const colours = process.stdout.isTTY && !process.env.NO_COLOR;
-const transcript = createTranscript((line) => void (options.json || process.stdout.write(`${line}\n`)), colours);
+const transcript = createTranscript((line) => void process.stdout.write(`${line}\n`), colours);
 const output = options.output === undefined ? mkdtempSync(join(tmpdir(), 'puente-demo-')) : resolve(options.output);
 mkdirSync(output, { recursive: true });
 const report = await playJourney(transcript, output);
 const holds = transcript.holds();
-if (options.json)
-  process.stdout.write(`${JSON.stringify({ holds, report, entries: transcript.entries() }, null, 2)}\n`);
-else
-  process.stdout.write(
-    `\n${holds ? 'Everything held.' : 'Something did not hold: see ✗ above.'}\nThe report: ${report}\n`,
-  );
+process.stdout.write(
+  `\n${holds ? 'Everything held.' : 'Something did not hold: see ✗ above.'}\nThe report: ${report}\n`,
+);
 process.exitCode = holds ? 0 : 1;

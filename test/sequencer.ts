@@ -24,7 +24,6 @@ const LONG = [
   'crash/qr-crash.test.ts',
   'crash/database.test.ts',
   'journeys/assess.test.ts',
-  'scripts/demo.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -28,7 +28,7 @@ export interface Office {
 }
 
 const HOUSE = join(import.meta.dirname, '..', '..');
-/** Characters of a refusal that are printed; `--json` has the whole answer. */
+/** Characters of a refusal that are printed. */
 const SHOWN = 400;
 
 export function createOffice(ops_url: string, { tell }: Transcript): Office {
@@ -39,7 +39,7 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
     tell('office', `${who}: ${method} ${path}${body === undefined ? '' : ` ${JSON.stringify(body, withoutSecrets)}`}`);
     const answer = await call(who, method, path, body);
     const { message } = Object(answer.body) as { message?: string }; // only refusals have one
-    if (message !== undefined) tell('said', `${answer.status} ${message.slice(0, SHOWN)}`, answer.body);
+    if (message !== undefined) tell('said', `${answer.status} ${message.slice(0, SHOWN)}`);
     return answer;
   };
   const look: Office['look'] = async (path) => {
@@ -64,7 +64,7 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
       tell('office', `${who} $ puente ${argv.join(' ')}`);
       const env = { PATH: process.env.PATH, PUENTE_OPS_URL: ops_url, PUENTE_OPS_TOKEN: people[who].token };
       return new Promise((resolve) => {
-        const command = [join(HOUSE, 'src', 'cli.ts'), ...argv];
+        const command = [join(HOUSE, 'bin', 'puente.js'), ...argv];
         execFile(process.execPath, command, { env, maxBuffer: 64 * 1024 * 1024 }, (error, out, err) => {
           const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
           resolve({ code, out: out + err });

@@ -39,5 +39,5 @@ export const elsewhere: Record<string, string[]> = {
     'npx puente migrate-store ',
   ],
   'Minutes to hours of two cores; test/scripts/bench.test.ts runs a short one.': ['npm run bench'],
-  'Half a minute of two cores; test/scripts/demo.test.ts runs it.': ['npm run demo'],
+  'Half a minute of two cores; test/journeys/migration.test.ts runs it.': ['npm run demo'],
 };

@@ -153,11 +153,7 @@ async function previewOf({ office, transcript }: Journey, { merchant }: Shop, qu
   const path = `/api/merchants/${merchant}/stage/preview?${query}`;
   const { judgement } = (await office.ask('ana', 'GET', path)).body as { judgement: Judgement }; // the API's shape
   const { preview } = judgement;
-  transcript.tell(
-    'found',
-    `${preview.units_now} units now, ${preview.units_later} later, of ${preview.units_seen}`,
-    preview,
-  );
+  transcript.tell('found', `${preview.units_now} units now, ${preview.units_later} later, of ${preview.units_seen}`);
   return preview;
 }
 

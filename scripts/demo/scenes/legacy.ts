@@ -33,7 +33,7 @@ export const onLegacy: Scene = {
       transcript.expect(`${shop.name} is entered`, set.status, 200);
     }
     const { out, code } = await office.run('ana', 'can-migrate', ar.merchant);
-    transcript.tell('said', `exit code ${code}: ${out.split('\n')[0]}`, out);
+    transcript.tell('said', `exit code ${code}: ${out.split('\n')[0]}`);
     transcript.expect(
       'traffic alone proves nothing: inconclusive (exit code 4), and it says which command would',
       [code, out.includes(`puente stage ${ar.merchant} shadow --reason`)],

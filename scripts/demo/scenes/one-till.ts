@@ -53,7 +53,7 @@ function aloud(shop: Shop, { tell }: Transcript): Shop {
     async call(operation, method, target, parts) {
       tell('sent', `${method} ${target}${parts?.body === undefined ? '' : ` ${JSON.stringify(parts.body)}`}`);
       const answer = await shop.call(operation, method, target, parts);
-      tell('answered', `${answer.status} ${JSON.stringify(answer.body).slice(0, SHOWN)}`, answer.body);
+      tell('answered', `${answer.status} ${JSON.stringify(answer.body).slice(0, SHOWN)}`);
       return answer;
     },
     async act(path) {

@@ -57,7 +57,7 @@ export const outage: Scene = {
       () => safetyOf(journey),
       (view) => view.trips.length > 0,
     );
-    transcript.tell('found', `the safety stop tripped: ${trips[0]?.why}`, trips);
+    transcript.tell('found', `the safety stop tripped: ${trips[0]?.why}`);
     const stages = [await stageOf(journey, ar.merchant), await stageOf(journey, br.merchant)];
     transcript.expect("AR's intents are in shadow by the stop, canary by intent; BR is not touched", stages, [
       { stage: 'shadow', intended: 'canary' },
