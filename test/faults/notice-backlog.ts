@@ -30,9 +30,7 @@ export function fillBacklog(path: string, now: number, backlogs: readonly Backlo
     for (const { merchant_id, notices } of backlogs) {
       for (let one = 0; one < notices; one++) {
         const at = now - total + number++;
-        const bytes = Buffer.alloc(16);
-        bytes.writeUInt32BE(number, 12);
-        const id = uuidV7(at, bytes);
+        const id = uuidV7(at);
         const unit = `PAX_A910__${number}`;
         link.run(id, merchant_id, unit, slotOf('point', unit), id, id, id, at, at, at, at);
         notice.run(id, id, merchant_id, id, BODY, at, at);

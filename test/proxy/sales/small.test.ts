@@ -87,7 +87,7 @@ describe('references', () => {
   });
 
   it('a derived one is plain, short, and one of its link', () => {
-    const id = uuidV7(Date.now(), new Uint8Array(16).fill(255));
+    const id = uuidV7(Date.now());
     expect(derivedReference(id)).toMatch(/^pnt[0-9a-f]{32}$/);
     expect(fitsUpstream(derivedReference(id))).toBe(true);
   });
@@ -100,12 +100,11 @@ it('a refund of an order without an amount adds nothing to their sum', () => {
 describe('ids', () => {
   it('are lower-case UUIDs of version 7 that sort by time', () => {
     const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
-    const random = fc.uint8Array({ minLength: 16, maxLength: 16 });
     fc.assert(
-      fc.property(time, time, random, random, (one, other, some, more) => {
-        const first = uuidV7(one, some);
+      fc.property(time, time, (one, other) => {
+        const first = uuidV7(one);
         expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-        if (one < other) expect(first < uuidV7(other, more)).toBe(true);
+        if (one < other) expect(first < uuidV7(other)).toBe(true);
       }),
     );
   });
