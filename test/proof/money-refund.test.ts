@@ -13,6 +13,7 @@ import {
   lookAtOrder,
   mayRepeat,
 } from '../../src/proxy/payments/refund-decisions.ts';
+import { createProcessMemory } from '../../src/proxy/process-memory.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
@@ -370,21 +371,22 @@ describe('an outcome that is not known', () => {
     expect([posts(), (await rows(link)).length]).toEqual([[], 1]);
   });
 
-  it('of a repeat that is refused now is over when the order never showed it', async () => {
-    const link = await paid();
-    await doubt(link, 500);
-    stand.answers = [seen(), refusal(400, 'bad_request'), seen()];
-    expect(await refund(link, 500)).toMatchObject({ kind: 'answer', answer: { status: 400 } });
-    expect(await last(link)).toMatchObject({ state: 'REFUSED' });
-  });
-
-  it('of a repeat that is refused now stays when the order can not be read', async () => {
-    const link = await paid();
-    await doubt(link, 500);
-    stand.answers = [seen(), refusal(400, 'bad_request'), BROKEN];
-    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
-    expect(await last(link)).toMatchObject({ state: 'IN_DOUBT' });
-  });
+  it.each<[string, Answer]>([
+    ['does not show it', seen()],
+    ['can not be read', BROKEN],
+  ])(
+    'of a repeat that is refused now stays while the order %s: an earlier try may take effect',
+    async (_what, look) => {
+      const link = await paid();
+      const row = await doubt(link, 500);
+      stand.answers = [seen(), refusal(400, 'refund_amount_exceeds'), look];
+      expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+      expect(await last(link)).toMatchObject({ id: row.id, state: 'IN_DOUBT' });
+      stand.answers = [seen(['REF1', '5.00'])];
+      expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { id: row.id, upstream_id: 'REF1' } });
+      expect(posts()).toHaveLength(1);
+    },
+  );
 
   it('of a repeat that is refused now was made when the order shows it', async () => {
     const link = await paid();
@@ -409,6 +411,15 @@ describe('an outcome that is not known', () => {
     stand.answers = [seen(), BROKEN, seen(['REF8', '15.00'])];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
     expect(await last(link)).toMatchObject({ state: 'REFUSED' });
+  });
+
+  it('with the order fully refunded by others can still happen if that refund fails', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    stand.answers = [seen(['REF8', '15.00', 'processing']), BROKEN, seen(['REF8', '15.00', 'processing'])];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    stand.answers = [seen(['REF8', '15.00', 'failed'], ['REF1', '5.00'])];
+    expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { id: row.id, upstream_id: 'REF1' } });
   });
 
   it('by a token that died meanwhile makes the token be asked about again', async () => {
@@ -636,6 +647,44 @@ describe('a look', () => {
     expect((await look(link)).settled).toBeNull();
     stand.answers = [seen(['R2', '5.00'], failed, ['R0', '2.00'])];
     expect((await look(link)).settled).toMatchObject({ state: 'DONE', upstream_id: 'R2', refunded_minor: 500 });
+  });
+
+  it('finds one of all that was left although another one has failed since: it is not made twice (LIM-42)', async () => {
+    const link = await paid();
+    const other = ['R0', '10.00', 'processing'] as [string, string, string];
+    const failed = ['R0', '10.00', 'failed'] as [string, string, string];
+    stand.answers = [seen(), makes('R0', '10.00'), seen(other)];
+    await refund(link, 1000);
+    stand.answers = [seen(other), BROKEN, BROKEN];
+    expect(await refund(await stand.stored(link), 500)).toEqual(answerOf('outcome_unknown'));
+    expect(await last(link)).toMatchObject({ amount_minor: null });
+    stand.now += stand.ports.settings.create.replay_window_ms;
+    for (const shown of [seen(failed), seen(failed, ['R1', '5.00', 'failed'])]) {
+      stand.answers = [shown];
+      expect((await look(link)).settled).toBeNull();
+    }
+    stand.now += LATE_EFFECT_MS;
+    stand.answers = [seen(failed, ['R1', '5.00'])];
+    expect(await refund(await stand.stored(link), 500)).toMatchObject({ kind: 'made', refund: { upstream_id: 'R1' } });
+    expect(posts()).toHaveLength(2);
+  });
+
+  it('waits for the last try of a refund, whichever process sent it, however long it was not shown before', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    const other = { ...stand.ports, memory: createProcessMemory({ now: () => stand.now }) };
+    const lookAs = async (ports: typeof other): Promise<Refund | null> => {
+      stand.answers = [seen()];
+      return (await lookAtOrder(ports, link, { ...plan, deadline: stand.now + 9_000 })).settled;
+    };
+    for (const ports of [other, stand.ports]) expect(await lookAs(ports)).toBeNull();
+    stand.now = row.created_at + stand.ports.settings.create.replay_window_ms - 1;
+    stand.answers = [seen(), BROKEN, BROKEN];
+    expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
+    stand.now++;
+    for (const ports of [other, stand.ports]) expect(await lookAs(ports)).toBeNull();
+    stand.now += LATE_EFFECT_MS;
+    expect(await lookAs(other)).toMatchObject({ id: row.id, state: 'REFUSED' });
   });
 
   it('gives up what its order never showed while it could be repeated', async () => {

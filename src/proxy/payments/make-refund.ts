@@ -90,9 +90,11 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
     markLimitation(ports.exchange, 'LIM-59');
   if (refund.state === 'DONE') return { kind: 'made', refund, link };
   if (!opened && !mayRepeat(ports, refund)) return refusedAs(call, 'outcome_unknown');
-  ports.memory.failpoint('refund.row_written');
   try {
-    return await sendRefund(ports, call, { refund, link, order_id, plan, repeated: !opened });
+    // Reads that did not show it before this repeat prove nothing about it, in any process.
+    const sent = opened ? refund : await ports.store.refunds.saveRefund(refund, { state: 'SENDING' });
+    ports.memory.failpoint('refund.row_written');
+    return await sendRefund(ports, call, { refund: sent, link, order_id, plan, repeated: !opened });
   } catch (error) {
     // The request may have been sent, and the row is durable: the next read of the order finds the outcome.
     if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
@@ -142,7 +144,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
     const contradiction = { what: 'refund', said: say('contradiction.refund', {}) } as const;
     await reportContradiction(ports, link, order_id, contradiction, `refund ${refund.id}`);
   }
-  return findOut(ports, call, sending, outcome, verdict.contradicted);
+  return findOut(ports, call, sending, outcome);
 }
 
 /** The order decides; a refund that it does not show may still happen, and stays in doubt. */
@@ -151,17 +153,12 @@ async function findOut(
   call: LegacyCall,
   { refund, link, plan }: Sending,
   outcome: UpstreamOutcome,
-  contradicted: boolean,
 ): Promise<Made> {
   const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
   ports.log.warn('refund: outcome not known', { legacy_id: link.legacy_id, cause });
   if (outcome.kind === 'answered' && outcome.status === 401) await upstreamRefusal(ports, call, 'refund', outcome);
   const seen = await lookAtOrder(ports, link, plan);
   if (seen.settled?.state === 'DONE') return { kind: 'made', refund: seen.settled, link: seen.link };
-  if (contradicted && seen.order !== null && seen.settled === null) {
-    await ports.store.refunds.saveRefund(refund, { state: 'REFUSED' });
-    return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
-  }
   if (seen.settled === null) await ports.store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
   return refusedAs(call, 'outcome_unknown');
 }

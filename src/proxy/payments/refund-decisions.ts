@@ -87,8 +87,8 @@ export type RefundVerdict =
   | { kind: 'refused' }
   /** A rate limit, upstream not ready yet, or proof that no byte was sent. */
   | { kind: 'not_executed' }
-  /** `contradicted`: refused, but an earlier try may have worked; the order decides. `other`: of another refund. */
-  | { kind: 'unknown'; contradicted: boolean; other?: true };
+  /** The order decides, also after a refusal of a repeat: an earlier try may have worked. `other`: of another refund. */
+  | { kind: 'unknown'; other?: true };
 
 export interface RequestedRefund {
   /** Minor units; null: all that is left. */
@@ -105,7 +105,7 @@ export function judgeRefund(
   exponent: number,
   repeated: boolean,
 ): RefundVerdict {
-  const unknown = { kind: 'unknown', contradicted: false } as const;
+  const unknown = { kind: 'unknown' } as const;
   if (outcome.kind === 'not_sent') return repeated ? unknown : { kind: 'not_executed' };
   if (outcome.kind === 'broken') return unknown;
   const { status, body } = outcome;
@@ -119,9 +119,8 @@ export function judgeRefund(
   if (status === 429 || saysNotYet(outcome)) return repeated ? unknown : { kind: 'not_executed' };
   if (status < 400 || status === 408 || status >= 500) return unknown;
   if (errorCode(body) === 'idempotency_key_already_used') return unknown;
-  if (!repeated) return { kind: 'refused' };
-  // An expired token proves nothing about the refund.
-  return { kind: 'unknown', contradicted: status !== 401 && status !== 403 };
+  // A repeat is refused as well because an earlier try works now, or has worked.
+  return repeated ? unknown : { kind: 'refused' };
 }
 
 function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRefund, exponent: number): boolean {
@@ -150,10 +149,12 @@ export function findRefund(
   // A lagging read may have missed them when this refund was requested; they were made before it.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
-  const risen_minor = sumsOf(order, 0, exponent).ever_refunded_minor - before_minor;
+  const { paid_minor, ever_refunded_minor } = sumsOf(order, Number.POSITIVE_INFINITY, exponent);
+  const risen_minor = ever_refunded_minor - before_minor;
   if (risen_minor <= 0) return null;
   const { amount_minor } = refund;
-  if (amount_minor === null && order.status !== 'refunded') return null;
+  // When another refund has failed since all that was left was refunded, the order is paid again (LIM-42).
+  if (amount_minor === null && order.status !== 'refunded' && ever_refunded_minor < paid_minor) return null;
   if (amount_minor !== null && risen_minor < amount_minor) return null;
   const free = nodesOf(order).filter((node) => !isClaimed(node));
   const equal = free.filter((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
@@ -161,7 +162,7 @@ export function findRefund(
   if (node !== undefined) return factsOf(node, exponent);
   if (equal.length > 0) return null;
   // A sum that rose by another amount belongs to another refund.
-  if (amount_minor !== null && risen_minor !== amount_minor) return null;
+  if (amount_minor === null ? order.status !== 'refunded' : risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
 }
 
@@ -217,21 +218,24 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
   const facts = findRefund(order, doubtful, claimed, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
-  // After a total refund it neither happened nor can.
   const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
-  if (!isOver && order.status !== 'refunded') return null;
+  // After a total refund it neither happened nor can, unless that one fails.
+  const isRefunded = order.status === 'refunded' && !nodesOf(order).some(({ status }) => status === 'processing');
+  if (!isOver && !isRefunded) return null;
   ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
   return ports.store.refunds.saveRefund(doubtful, { state: 'REFUSED' });
 }
 
 /**
- * Ms in which reads of this process have not shown it, by the monotonic clock: a wall clock that is set would close the
- * window at once, while the refund may still take effect (`test/faults/README.md` F47).
+ * Ms in which reads of this process have not shown it since it was last sent, which changed the row's revision. By the
+ * monotonic clock: a wall clock that is set would close the window at once, while the refund may still take effect
+ * (`test/faults/README.md` F47).
  */
-function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
+function unseenFor({ clock, memory }: Ports, { id, revision }: Refund): number {
   const tick_ms = tickOf(clock);
-  const since_ms = memory.sales.missing.get(id);
-  if (since_ms === undefined) memory.sales.missing.set(id, tick_ms);
+  const sending = `${id} ${revision}`;
+  const since_ms = memory.sales.missing.get(sending);
+  if (since_ms === undefined) memory.sales.missing.set(sending, tick_ms);
   return tick_ms - (since_ms ?? tick_ms);
 }
 
