@@ -33,6 +33,8 @@ const shift = (on = bench, run = command) =>
       [/puente-\w{8}-\d{8}T\d{9}Z\.db/g, 'BACKUP'],
       [/\b[\d.]+ (?:[KMGT]iB|B\b)/g, 'N KiB'],
       [/(?<=N KiB +│ +)\d+/g, 'N'],
+      // Said while it takes long.
+      [/\nbackup: copying.*/g, ''],
       [/(Puente|Node|SQLite) \d[\d.]+/g, '$1 VERSION'],
       [/(?<=schema |of )\d+(?=[.\n]| of)/g, 'N'],
       [/(?<=replaced-)\w+/g, 'TIME'],
