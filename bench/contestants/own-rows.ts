@@ -45,7 +45,7 @@ export async function openOwnRows(database: string): Promise<Rows> {
         legacy_state_at: now,
         cancel: null,
         acknowledged_at: null,
-        heard_by: null,
+        known_by: null,
         expires_at: now + 15 * MINUTE_MS,
         next_check_at: now + MINUTE_MS,
         created_at: now,

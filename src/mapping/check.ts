@@ -328,7 +328,7 @@ function conditionFaults(
     ...absent(condition.losses ?? [], sources).map(
       (path) => `${id} counts the loss of ${path}, which no request of its operations has`,
     ),
-    ...unheard(condition.errors ?? [], families).map(
+    ...unanswered(condition.errors ?? [], families).map(
       (name) => `${id} counts the error ${name}, which no till of its operations is answered`,
     ),
   ];
@@ -338,7 +338,7 @@ function absent(wanted: readonly string[], there: readonly string[]): string[] {
   return wanted.filter((one) => !there.includes(one));
 }
 
-function unheard(names: readonly string[], families: readonly Family[]): string[] {
+function unanswered(names: readonly string[], families: readonly Family[]): string[] {
   return names.filter((name) => families.every((family) => legacyError(family, name) === null));
 }
 

@@ -25,7 +25,7 @@ import type {
   Incident,
   IncidentFilter,
   NewIncident,
-  PaidUnheard,
+  PaidUnacknowledged,
 } from '../proxy/records/incidents.ts';
 import type {
   Attempt,
@@ -201,7 +201,7 @@ interface IncidentStore {
   /** What stands now; of a large backlog only its count is read. */
   conditions(limits: ConditionLimits): Promise<Condition[]>;
   /** Of one merchant: what was paid after `since` up to `before` (epoch ms), and its till does not know; null: nothing. */
-  paidUnheardOf(merchant_id: string, before: number, since: number): Promise<PaidUnheard | null>;
+  paidUnacknowledgedOf(merchant_id: string, before: number, since: number): Promise<PaidUnacknowledged | null>;
   /** Newest first. */
   incidents(filter: IncidentFilter, limit: number): Promise<Incident[]>;
   /**

@@ -63,7 +63,7 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       opened: createLru<number>(SALES_REMEMBERED),
       /** Sales that this process answered 2xx for the first time, by `requestOf`: monotonic ms (`proxy/sales/create.ts`). */
       answered: createLru<{ legacy_id: string; at_ms: number }>(SALES_REMEMBERED),
-      /** Sales that their tills know although the store could not record it (`proxy/sales/acknowledgement.ts`). */
+      /** Sales that their tills know although the store could not record it (`proxy/sales/known-to-till.ts`). */
       known: createLru<true>(SALES_REMEMBERED),
       reads: createRecentReads(parts.now),
     },

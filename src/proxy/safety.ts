@@ -36,7 +36,7 @@ interface Kept {
   /** Epoch ms before which no decision is made: a storm of faults reads the store once a slice. */
   rest_until: number;
   /** Epoch ms of the last report of a stop that would have tripped. */
-  told_at: number | null;
+  logged_at: number | null;
 }
 
 /** The watch is part of `Ports`, so it takes only these. */
@@ -136,8 +136,8 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
 
 /** Reports, once a window, what the stop would have done. */
 async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
-  if (kept.told_at !== null && trip.at < kept.told_at + ports.settings.safety.window_ms) return;
-  kept.told_at = trip.at;
+  if (kept.logged_at !== null && trip.at < kept.logged_at + ports.settings.safety.window_ms) return;
+  kept.logged_at = trip.at;
   await ports.store.audit.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));
   ports.count('safety_stops', 'observe');
   ports.log.warn('a safety stop would have tripped', {
@@ -165,7 +165,14 @@ function keptOf(
   { merchant_id, kind }: { merchant_id: string; kind: RoutedKind; is: Class },
 ): Kept {
   const key = `${merchant_id}/${kind}`;
-  const kept = windows.get(key) ?? { merchant_id, kind, window: emptyWindow(), since: 0, rest_until: 0, told_at: null };
+  const kept = windows.get(key) ?? {
+    merchant_id,
+    kind,
+    window: emptyWindow(),
+    since: 0,
+    rest_until: 0,
+    logged_at: null,
+  };
   windows.delete(key); // keeps the map in the order of the last call
   windows.set(key, kept);
   if (windows.size > MOST_WINDOWS) windows.delete(windows.keys().next().value ?? '');

@@ -28,7 +28,7 @@ export const LONGEST_EVENT_WAIT_MS = 60_000;
 export interface Met {
   holder: Link | null;
   /** The newest equal sale that the till does not know and that was not refused; one with its client key first. */
-  unheard: Link | null;
+  retriable: Link | null;
 }
 
 /**
@@ -166,7 +166,7 @@ export interface RefundStore {
     decide: (earlier: Refund[]) => Refund | 'open',
   ): Promise<{ opened: boolean; refund: Refund }>;
   /** The till has read the link's refunds, at `at` (epoch ms). */
-  hearRefunds(legacy_id: string, at: number): Promise<void>;
+  markRefundsKnown(legacy_id: string, at: number): Promise<void>;
   /** @throws PuenteError conflict when the stored revision is another. */
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
   /** Oldest first. */

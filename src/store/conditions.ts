@@ -6,19 +6,19 @@ export type Value = string | number | null | Uint8Array;
 export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
   client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body,
   tables_revision, state, attempts, first_sent_at, boot_id, client_answer, order_id, order_json, order_version,
-  payment_id, legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, created_at,
+  payment_id, legacy_state, legacy_state_at, cancel, acknowledged_at, known_by, expires_at, next_check_at, created_at,
   updated_at, revision`;
 /** The columns that a change of a link sets. `sealed_body` and `order_json` are written only when they changed. */
 export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
-  legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, updated_at`;
+  legacy_state, legacy_state_at, cancel, acknowledged_at, known_by, expires_at, next_check_at, updated_at`;
 /** The columns of a LegacySale; `sequence` is internal to the store. */
 export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, amount, end_state, state,
   unproven_token, ends_at, created_at, updated_at`;
 export const REFUND = `id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
-  refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, told_at,
-  heard_at, created_at, updated_at, revision`;
+  refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, answered_at,
+  known_at, created_at, updated_at, revision`;
 export const REFUND_CHANGE =
-  'state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at';
+  'state, upstream_id, reference_id, refunded_minor, upstream_status, answered_at, known_at, updated_at';
 export const PROPOSAL =
   'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
 export const BULK = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
@@ -82,10 +82,10 @@ export function merchantsIn(rows: string, condition = 'true'): string {
 /** A link that holds its slot. */
 export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
 /**
- * A sale that an equal create may be a retry of; the first condition is that of the index `links_unheard`. After an
+ * A sale that an equal create may be a retry of; the first condition is that of the index `links_retriable`. After an
  * acknowledged notice a till may still repeat a create by its key, if the answer was lost (`proxy/sales/create.ts`).
  */
-export const RETRIABLE = `(heard_by IS NULL OR (heard_by = 'notice' AND client_key IS NOT NULL)) AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE'])}`;
+export const RETRIABLE = `(known_by IS NULL OR (known_by = 'notice' AND client_key IS NOT NULL)) AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE'])}`;
 /** A link that is terminal for its till. */
 export const FINAL = oneOfThese('legacy_state', [
   'FINISHED',

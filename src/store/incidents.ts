@@ -7,7 +7,7 @@ import {
   type Incident,
   LONGEST_WAIT_MS,
   MOST_COUNTED,
-  type PaidUnheard,
+  type PaidUnacknowledged,
 } from '../proxy/records/incidents.ts';
 import type { BulkItem } from '../proxy/records/routing.ts';
 import type { Trip } from '../proxy/routing/merchant.ts';
@@ -26,11 +26,13 @@ export function incidentMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
   const passed = one<[], { line: number }, number>(LINES_PASSED, ({ line }) => line);
-  const paidUnheard = one<[string, number, number], PaidUnheard, PaidUnheard>(PAID_UNHEARD.counted);
+  const paidUnacknowledged = one<[string, number, number], PaidUnacknowledged, PaidUnacknowledged>(
+    PAID_UNACKNOWLEDGED.counted,
+  );
   return {
     ...alertMethods(reader, writer),
     conditions: conditionReads(reader),
-    paidUnheardOf: paidUnheard,
+    paidUnacknowledgedOf: paidUnacknowledged,
     async incidents({ id, merchant_id, kind, is_open, since, until }, limit) {
       const filters: Filter[] = [
         ['id = ?', id],
@@ -112,9 +114,9 @@ function alertMethods(reader: Reader, writer: Writer) {
   } satisfies Partial<StoreMethods>;
 }
 
-export const PAID_UNHEARD = countedByMerchant({
-  rows: 'links INDEXED BY links_paid_unheard',
-  indexed: `state = 'DONE' AND heard_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}`,
+export const PAID_UNACKNOWLEDGED = countedByMerchant({
+  rows: 'links INDEXED BY links_paid_unacknowledged',
+  indexed: `state = 'DONE' AND known_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}`,
   at: 'legacy_state_at',
   sample: 'legacy_id',
   // A till that shows declined payments as FINISHED was not paid: the order's own state decides. A value, because PostgreSQL may read
@@ -153,7 +155,7 @@ type Standing = Omit<Condition, 'why' | 'kind' | 'subject'>;
 const MERCHANTS_AT_ONCE = 500;
 
 /** A merchant at a time: the embedded engine reads on the thread that answers tills, and 1,000 sales take it 5 ms. */
-function readByMerchant(reader: Reader, { merchants, counted }: typeof PAID_UNHEARD) {
+function readByMerchant(reader: Reader, { merchants, counted }: typeof PAID_UNACKNOWLEDGED) {
   const list = reader.prepare<[number, number, string, number], { id: string; oldest: number | null }>(merchants);
   const count = reader.prepare<[string, number, number], Omit<Standing, 'merchant_id'>>(counted);
   return async (before: number, since: number): Promise<Standing[]> => {
@@ -182,7 +184,7 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
   const reads = {
     create_in_doubt: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, min(legacy_id) AS sample
       FROM links WHERE next_check_at IS NOT NULL AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT'])} AND created_at <= ?`),
-    paid_unacknowledged: readByMerchant(reader, PAID_UNHEARD),
+    paid_unacknowledged: readByMerchant(reader, PAID_UNACKNOWLEDGED),
     notices_stuck: readByMerchant(reader, NOTICES_STUCK),
     move_waiting: grouped(`SELECT merchant_id, count(*) AS count, min(proposed_at) AS since, min(id) AS sample
       FROM proposals WHERE state = 'waiting' AND expires_at > ?`),

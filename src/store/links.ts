@@ -74,16 +74,16 @@ async function openLink(
     if (opening.kind === 'join' || opening.kind === 'busy') return { opening, link: opening.link, elsewhere: null };
     if (opening.kind === 'unwanted') return { opening, link, elsewhere: null };
     if (seen?.is_used) return { opening: { kind: 'used' }, link, elsewhere: null };
-    const steps = [insertLink(link, seen?.unheard ?? null, revision)];
+    const steps = [insertLink(link, seen?.retriable ?? null, revision)];
     const result = await writer.commit({ steps, locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
-    const before = seen?.unheard?.legacy_id ?? null;
+    const before = seen?.retriable?.legacy_id ?? null;
     seen = await inTheWay(reads, link);
     if (revision !== undefined && seen.revision !== revision)
       return { opening: { kind: 'moved' }, link, elsewhere: null };
     // A sale that this create may repeat is decided on first.
-    if ((seen.unheard?.legacy_id ?? null) !== before) continue;
+    if ((seen.retriable?.legacy_id ?? null) !== before) continue;
     // The other lane holds the slot; or held it, and then the opening is tried again.
     if (result.kind === 'conflict' && seen.elsewhere !== null) {
       return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
@@ -96,7 +96,7 @@ async function openLink(
 
 const valuesOfSale = valuesIn(SALE);
 
-const NOTHING_MET: Met = { holder: null, unheard: null };
+const NOTHING_MET: Met = { holder: null, retriable: null };
 
 /** @throws PuenteError conflict when its id exists, or after OPENING_ATTEMPTS lost races. */
 async function openLegacySale(reads: OpeningReads, writer: Writer, sale: LegacySale): Promise<Link | null> {
@@ -118,19 +118,11 @@ async function openLegacySale(reads: OpeningReads, writer: Writer, sale: LegacyS
   throw new PuenteError('conflict', message, { facts: { unit: sale.unit } });
 }
 
-function insertLink(link: Link, unheard: Link | null, revision = WHICHEVER): Step {
+function insertLink(link: Link, retriable: Link | null, revision = WHICHEVER): Step {
   const { merchant_id, slot, reference_sent } = link;
   const on_legacy = [merchant_id, slot, slot === null ? null : anyOf(slot), link.created_at];
-  const retriable = [...requestOf(link), unheard?.legacy_id ?? null];
-  const values = [
-    ...valuesOfLink(link),
-    ...on_legacy,
-    ...retriable,
-    revision,
-    merchant_id,
-    merchant_id,
-    reference_sent,
-  ];
+  const request = [...requestOf(link), retriable?.legacy_id ?? null];
+  const values = [...valuesOfLink(link), ...on_legacy, ...request, revision, merchant_id, merchant_id, reference_sent];
   return { write: 'insert_link', values, changes: 1 };
 }
 
@@ -176,14 +168,14 @@ type InTheWay = Awaited<ReturnType<typeof inTheWay>>;
 
 async function inTheWay(reads: OpeningReads, link: Link) {
   const { merchant_id, slot, reference_sent, created_at } = link;
-  const [revision, holder, unheard, elsewhere, used] = await Promise.all([
+  const [revision, holder, retriable, elsewhere, used] = await Promise.all([
     reads.revision(merchant_id),
     slot === null ? null : reads.liveLink(merchant_id, slot),
-    reads.unheard(...requestOf(link)),
+    reads.retriable(...requestOf(link)),
     slot === null ? null : reads.elsewhere(merchant_id, slot, anyOf(slot), created_at),
     reads.used(merchant_id, reference_sent),
   ]);
-  return { revision, holder, unheard, elsewhere, is_used: used !== null };
+  return { revision, holder, retriable, elsewhere, is_used: used !== null };
 }
 
 function prepareOpeningReads(reader: Reader) {
@@ -198,7 +190,7 @@ function prepareOpeningReads(reader: Reader) {
     ),
     liveLink: link<[string, string]>(HOLDER),
     used: link<[string, string]>(`merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`),
-    unheard: link<RequestValues>(`legacy_id = (${NEWEST_RETRIABLE})`, 'search'),
+    retriable: link<RequestValues>(`legacy_id = (${NEWEST_RETRIABLE})`, 'search'),
     between: link<[string, string, string]>(`merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`, 'search'),
     /** The sale on legacy that holds the slot. */
     elsewhere: one<SlotValues, LegacySale, LegacySale>(newestHolding(''), asItIs, 'lookup'),

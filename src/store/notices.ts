@@ -91,8 +91,8 @@ export function noticeMethods(reader: Reader, writer: Writer) {
         { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
       ];
       if (next.state === 'delivered') {
-        steps.push({ write: 'hear_notice', values: [notice.legacy_id] });
-        steps.push({ write: 'hear_refunds', values: [at, notice.legacy_id, notice.created_at - 1, 0] });
+        steps.push({ write: 'mark_known_by_notice', values: [notice.legacy_id] });
+        steps.push({ write: 'mark_refunds_known', values: [at, notice.legacy_id, notice.created_at - 1, 0] });
       }
       const result = await writer.commit({ steps, locks: { alone: [noticesLock(notice.legacy_id)] } });
       if (result.kind === 'done') return;

@@ -155,8 +155,8 @@ const declared = {
   }),
   ...changing([{ kind: 'link', at: 0 }], {
     /** A till that got an error or no answer does not have the id in the notice: an acknowledgement proves nothing. */
-    hear_notice: `UPDATE links SET heard_by = 'notice', revision = revision + 1
-      WHERE legacy_id = ? AND heard_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
+    mark_known_by_notice: `UPDATE links SET known_by = 'notice', revision = revision + 1
+      WHERE legacy_id = ? AND known_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
   }),
   ...changing(ALL_LINKS, {
     delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
@@ -195,9 +195,9 @@ const declared = {
     probe_clear: `DELETE FROM meta WHERE name = 'probe'`,
     insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 
-    /** Heard by a read or an acknowledged notice. The last values: time of the notice; 1 for a read. */
-    hear_refunds: `UPDATE refunds SET heard_at = ?, revision = revision + 1 WHERE legacy_id = ? AND heard_at IS NULL
-      AND state = 'DONE' AND created_at <= ? AND (told_at IS NOT NULL OR 1 = (SELECT ?))`,
+    /** Known to the till by a read or an acknowledged notice. The last values: time of the notice; 1 for a read. */
+    mark_refunds_known: `UPDATE refunds SET known_at = ?, revision = revision + 1 WHERE legacy_id = ? AND known_at IS NULL
+      AND state = 'DONE' AND created_at <= ? AND (answered_at IS NOT NULL OR 1 = (SELECT ?))`,
     /** The last values are the link and its number of refunds read: one opened since may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,

@@ -61,7 +61,7 @@ export async function collect(stand: Stand, till: Till, unsettled: string[] = []
     ...clients,
     ...upstreamBooks(stand),
     ...(await databaseBooks(stand)),
-    heard_by_notice: await heardByNotice(stand),
+    known_by_notice: await knownByNotice(stand),
   };
 }
 
@@ -152,9 +152,9 @@ function uncovered(link: LinkFacts): LinkFacts {
  * Orders whose 2xx a kill may have cut off, and whose receiver acknowledged a notice of their end: a repetition after
  * that notice counts as the next sale (`docs/protocol.md` §3.9).
  */
-export async function heardByNotice({ read }: Stand): Promise<string[]> {
+export async function knownByNotice({ read }: Stand): Promise<string[]> {
   const rows = await read<{ order_id: string }>(
-    "SELECT order_id FROM links WHERE heard_by = 'notice' AND client_answer = 'maybe' AND order_id IS NOT NULL",
+    "SELECT order_id FROM links WHERE known_by = 'notice' AND client_answer = 'maybe' AND order_id IS NOT NULL",
   );
   return rows.map(({ order_id }) => order_id);
 }

@@ -83,7 +83,7 @@ export interface History {
   audits: AuditFacts[];
   merchants: { id: string; stage: string | null }[];
   /** Orders whose answer a kill may have cut off, although a notice of them was acknowledged. */
-  heard_by_notice: string[];
+  known_by_notice: string[];
   integrity: string;
 }
 
@@ -363,7 +363,7 @@ function paidOnce(books: Books): string[] {
   const paid = books.orders.filter(({ status }) => PAID_ORDER.has(status));
   for (const [mark, all] of Map.groupBy(paid, what)) {
     const sales = new Set(meant.get(mark)?.map(({ sale }) => sale));
-    const isHeard = ({ id }: UpstreamOrder): boolean => books.heard_by_notice.includes(id);
+    const isHeard = ({ id }: UpstreamOrder): boolean => books.known_by_notice.includes(id);
     // The last order stands for the sale; an earlier notice stands for an answer that a kill may have cut off.
     const orders = all.filter((order) => !isHeard(order) || !all.some((next) => next.created_at > order.updated_at));
     if (orders.length > sales.size)

@@ -1,7 +1,7 @@
 /** Collects a history of QR sales: the sandbox's state, the receiver, reads through Puente, and its audit chain. */
 import { z } from 'zod';
 import { type Answer, ARGENTINA, call, type Delivery, tokenOf } from '../kit.ts';
-import { databaseBooks, heardByNotice, isOfPoint } from './books.ts';
+import { databaseBooks, isOfPoint, knownByNotice } from './books.ts';
 import type { BookedOrder, BookedPayment, QrHistory, ToldNotice } from './qr-history.ts';
 import type { QrTill } from './qr-till.ts';
 import type { Stand } from './stand.ts';
@@ -142,7 +142,7 @@ export async function collectQr(
       const { order_id } = detail as { order_id?: unknown }; // a `settle` line has it
       return action === 'settle' ? [String(order_id)] : [];
     }),
-    heard_by_notice: await heardByNotice(stand),
+    known_by_notice: await knownByNotice(stand),
     integrity,
   };
 }

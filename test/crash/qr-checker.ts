@@ -98,7 +98,7 @@ function oneExactOrder(books: Books): string[] {
     const counting = orders.filter(
       (order) =>
         !wasTakenBack(books, order) &&
-        !wasTakenForHeard(books, order, orders) &&
+        !wasTakenForKnown(books, order, orders) &&
         !(wasRemoved(books, sale) && isFollowed(order, orders)),
     );
     if (isTold(books, sale) && counting.length !== 1)
@@ -114,7 +114,7 @@ function oneExactOrder(books: Books): string[] {
 function paidOnce(books: Books): string[] {
   return books.sales.flatMap((sale) => {
     const orders = books.ordersOf.get(sale.number) ?? [];
-    const paid = orders.filter((order) => PAID.has(order.status) && !wasTakenForHeard(books, order, orders));
+    const paid = orders.filter((order) => PAID.has(order.status) && !wasTakenForKnown(books, order, orders));
     return paid.length > 1 ? [`sale ${sale.number} was paid ${paid.length} times: ${story(books, sale)}`] : [];
   });
 }
@@ -127,8 +127,8 @@ function wasTakenBack({ reported }: Books, { id, status }: BookedOrder): boolean
  * A kill may have cut off the committed answer; then a notice of the payment was acknowledged, and the till retried.
  * That retry can't be distinguished from the next sale.
  */
-function wasTakenForHeard({ heard_by_notice }: Books, { id, ended_at }: BookedOrder, orders: BookedOrder[]): boolean {
-  return heard_by_notice.includes(id) && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
+function wasTakenForKnown({ known_by_notice }: Books, { id, ended_at }: BookedOrder, orders: BookedOrder[]): boolean {
+  return known_by_notice.includes(id) && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
 }
 
 /** The till cleared the counter between two tries of the sale. */

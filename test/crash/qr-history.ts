@@ -94,7 +94,7 @@ export interface QrHistory {
   payment_reads: Map<string, PaymentRead>;
   reported: string[];
   /** Orders whose answer a kill may have cut off, although a notice of them was acknowledged. */
-  heard_by_notice: string[];
+  known_by_notice: string[];
   probes: { pos: string; status: number | null }[];
   unsettled: string[];
   integrity: string;

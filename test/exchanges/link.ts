@@ -55,7 +55,7 @@ export function newLink(number: number): Link {
     legacy_state_at: created_at,
     cancel: null,
     acknowledged_at: null,
-    heard_by: null,
+    known_by: null,
     expires_at: created_at + 900_000,
     next_check_at: null,
     created_at,

@@ -143,7 +143,7 @@ function writeFourthSchema(links: Link[], sale: LegacySale, notice: NewNotice): 
     database.prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${values})`).run(row);
   };
   insert('meta', { name: 'instance_id', value: 'i' });
-  for (const { held, order: known, acknowledged_at: _later, heard_by: _latest, ...rest } of links)
+  for (const { held, order: known, acknowledged_at: _later, known_by: _latest, ...rest } of links)
     insert('links', { ...rest, held: JSON.stringify(held), order_json: known === null ? null : JSON.stringify(known) });
   const { amount: _sum, end_state: _end, ...before } = sale; // columns of a later build
   insert('legacy_sales', before);

@@ -46,7 +46,7 @@ async function toldSale(): Promise<Sale> {
   await sendEvent(shop.app.public_url, { id: sale.order_id });
   await eventually(
     async () => stored(sale),
-    ({ heard_by }) => heard_by === 'notice',
+    ({ known_by }) => known_by === 'notice',
   );
   expect(noticesOf(sale)).toBe(1);
   return sale;
@@ -62,7 +62,7 @@ function stored({ id }: Sale): Record<string, unknown> {
   try {
     return database
       .prepare<[string], Record<string, unknown>>(
-        'SELECT state, legacy_state, order_version, heard_by, revision FROM links WHERE legacy_id = ?',
+        'SELECT state, legacy_state, order_version, known_by, revision FROM links WHERE legacy_id = ?',
       )
       .get(id) as Record<string, unknown>; // a sale of this test
   } finally {

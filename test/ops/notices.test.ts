@@ -13,7 +13,7 @@ it('one notice has the name of its merchant, and no other merchant is read for i
     const named = { ...merchant, settings: { ...merchant.settings, name: 'Café Sur' } };
     await store.merchants.saveMerchant(named, 0, auditOf('made'));
     const link = await finished(store);
-    await store.links.saveLink(link, { heard_by: 'till' }, { notices: [newNotice(link, 'x')] });
+    await store.links.saveLink(link, { known_by: 'till' }, { notices: [newNotice(link, 'x')] });
     const { id } = await firstDue(store, NOON);
     const narrow = withMethods(store, { merchants: () => Promise.reject(new Error('all merchants are read')) });
     const clock = { now: () => NOON };

@@ -120,7 +120,7 @@ describe('a refund', () => {
       reference_id: '99',
       refunded_minor: 500,
       upstream_status: 'processed',
-      told_at: null,
+      answered_at: null,
       created_at: NOON,
       updated_at: NOON,
       revision: 2,
@@ -530,27 +530,27 @@ describe('a refund that is told', () => {
     expect(answer).toMatchObject(ANSWER);
     stand.now += 7;
     await answer.over?.(true);
-    expect(await last(link)).toMatchObject({ told_at: NOON + 7, state: 'DONE' });
+    expect(await last(link)).toMatchObject({ answered_at: NOON + 7, state: 'DONE' });
   });
 
   it('is not when nobody waited for it: the same call is a repetition', async () => {
     const { link, refund } = await made();
     await answerRefund(stand.ports, refund, ANSWER).over?.(false);
-    expect(await last(link)).toMatchObject({ told_at: null });
+    expect(await last(link)).toMatchObject({ answered_at: null });
   });
 
   it('keeps the time at which it was first told', async () => {
     const { link, refund } = await made();
-    const told = await stand.store.refunds.saveRefund(refund, { told_at: NOON - 1 });
+    const told = await stand.store.refunds.saveRefund(refund, { answered_at: NOON - 1 });
     await answerRefund(stand.ports, told, ANSWER).over?.(true);
-    expect(await last(link)).toMatchObject({ told_at: NOON - 1, revision: told.revision });
+    expect(await last(link)).toMatchObject({ answered_at: NOON - 1, revision: told.revision });
   });
 
   it('twice at once is told once', async () => {
     const { link, refund } = await made();
     const answers = [1, 2].map(() => answerRefund(stand.ports, refund, ANSWER));
     for (const { over } of answers) await over?.(true);
-    expect(await last(link)).toMatchObject({ told_at: NOON, revision: refund.revision + 1 });
+    expect(await last(link)).toMatchObject({ answered_at: NOON, revision: refund.revision + 1 });
   });
 
   it.each([new PuenteError('store_failed', 'the disk is gone'), new TypeError('a defect')])(
@@ -622,7 +622,7 @@ describe('a look', () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
     await refund(link, 500);
-    await stand.store.refunds.hearRefunds(link.legacy_id, stand.now); // its till has read the first
+    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now); // its till has read the first
     // The order was read before it showed the first refund: when that appears, it is no sign of the second.
     await doubt(link, 500);
     stand.answers = [seen(['REF1', '5.00'])];
@@ -750,7 +750,7 @@ describe('the reads that follow a refund', () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'failed'])];
     await refund(link, null);
-    await stand.store.refunds.hearRefunds(link.legacy_id, stand.now);
+    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now);
     stand.answers = [
       seen(['R1', '15.00', 'failed']),
       makes('R2', '15.00'),

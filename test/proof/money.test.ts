@@ -508,8 +508,8 @@ describe('a refund is recognised', () => {
     ).toEqual([true, true, false, false, false]);
     expect(
       kind([
-        { state: 'REFUSED', told_at: null, heard_at: null },
-        { state: 'NOT_SENT', told_at: null, heard_at: null },
+        { state: 'REFUSED', answered_at: null, known_at: null },
+        { state: 'NOT_SENT', answered_at: null, known_at: null },
       ]).kind,
     ).toBe('new');
   });
@@ -527,7 +527,7 @@ describe('a refund is recognised', () => {
   });
 
   it('by what nobody was told of', () => {
-    const untold = { state: 'DONE' as const, told_at: null, heard_at: null };
+    const untold = { state: 'DONE' as const, answered_at: null, known_at: null };
     expect(kind([untold])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
     expect(kind([{ ...untold, fingerprint: 'other' }]).kind).toBe('new');
     expect(kind([{ state: 'DONE' }], {}, 'e0')).toMatchObject({ kind: 'same' });
@@ -538,19 +538,19 @@ describe('a refund is recognised', () => {
     const keyed = { ...untold, client_key: 'k' };
     expect(kind([keyed]).kind, 'its till repeats it with its key').toBe('in_progress');
     expect(kind([keyed], {}, 'e0').kind, 'also when it was found only now').toBe('in_progress');
-    expect(kind([{ ...keyed, told_at: 1 }]).kind, 'its till has heard').toBe('new');
+    expect(kind([{ ...keyed, answered_at: 1 }]).kind, 'its till has heard').toBe('new');
     expect(kind([keyed], { created_at: 900_000 }).kind).toBe('new');
     expect(kind([keyed], { client_key: 'another' }, 'e0').kind).toBe('new');
     expect(kind([keyed, untold])).toMatchObject({ refund: { id: 'e1' } });
   });
 
   it('by what was answered lately and is not known to have arrived', () => {
-    const unheard = { state: 'DONE' as const, told_at: 1, heard_at: null };
+    const unheard = { state: 'DONE' as const, answered_at: 1, known_at: null };
     expect(kind([unheard, { ...unheard, fingerprint: 'other' }])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
-    expect(kind([{ ...unheard, told_at: 5_000 }], { created_at: 64_999 }).kind).toBe('same');
-    expect(kind([{ ...unheard, told_at: 5_000 }], { created_at: 65_000 }).kind).toBe('new');
+    expect(kind([{ ...unheard, answered_at: 5_000 }], { created_at: 64_999 }).kind).toBe('same');
+    expect(kind([{ ...unheard, answered_at: 5_000 }], { created_at: 65_000 }).kind).toBe('new');
     expect(kind([unheard], { created_at: 60_001 }).kind).toBe('new');
-    expect(kind([{ ...unheard, heard_at: 2 }]).kind).toBe('new');
+    expect(kind([{ ...unheard, known_at: 2 }]).kind).toBe('new');
     expect(kind([{ ...unheard, client_key: 'k' }]).kind).toBe('new');
     expect(kind([unheard], { client_key: 'k' }).kind).toBe('new');
   });
@@ -559,11 +559,11 @@ describe('a refund is recognised', () => {
     const asked = refundOf({ id: 'new', created_at: 9_000 });
     const kindOf = (change: Partial<Refund>, arrived_at: number): string =>
       recognise([refundOf({ id: 'e0', state: 'DONE', ...change })], asked, null, arrived_at).kind;
-    expect(kindOf({ told_at: 4_000, heard_at: 5_000 }, 3_000), 'its till could not know').toBe('same');
-    expect(kindOf({ told_at: null, heard_at: 5_000 }, 4_999)).toBe('same');
-    expect(kindOf({ told_at: 4_000, heard_at: 5_000 }, 5_000)).toBe('new');
-    expect(kindOf({ told_at: 4_000, heard_at: 9_000 }, 3_000)).toBe('same');
-    expect(kindOf({ told_at: 4_000, heard_at: 9_001 }, 3_000), 'by a clock that was set back since').toBe('new');
+    expect(kindOf({ answered_at: 4_000, known_at: 5_000 }, 3_000), 'its till could not know').toBe('same');
+    expect(kindOf({ answered_at: null, known_at: 5_000 }, 4_999)).toBe('same');
+    expect(kindOf({ answered_at: 4_000, known_at: 5_000 }, 5_000)).toBe('new');
+    expect(kindOf({ answered_at: 4_000, known_at: 9_000 }, 3_000)).toBe('same');
+    expect(kindOf({ answered_at: 4_000, known_at: 9_001 }, 3_000), 'by a clock that was set back since').toBe('new');
   });
 
   it('as in the way of one that is open', () => {
@@ -572,7 +572,7 @@ describe('a refund is recognised', () => {
       refund: { id: 'e0' },
     });
     expect(kind([{ state: 'SENDING' }], { client_key: 'k' }).kind).toBe('in_progress');
-    expect(kind([{ state: 'DONE', told_at: null, heard_at: null }, { state: 'SENDING' }])).toMatchObject({
+    expect(kind([{ state: 'DONE', answered_at: null, known_at: null }, { state: 'SENDING' }])).toMatchObject({
       kind: 'same',
       refund: { id: 'e1' },
     });

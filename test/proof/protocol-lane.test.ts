@@ -211,7 +211,7 @@ describe('a unit with work on orders', () => {
       expect(await lane(DEVICE, 'intents')).toEqual(legacy(stage));
       const done = await stand.store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
       expect(await lane(TILL), 'it may be repeated').toMatchObject(orders(stage));
-      await stand.store.links.saveLink(done, { acknowledged_at: NOON, heard_by: 'till' });
+      await stand.store.links.saveLink(done, { acknowledged_at: NOON, known_by: 'till' });
       for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy(stage));
     },
   );

@@ -382,7 +382,7 @@ describe('a terminal that has something', () => {
     expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
     expect(await links()).toMatchObject([
       { state: 'LIVE', order_id: orderId(2) },
-      { state: 'DONE', heard_by: 'till' },
+      { state: 'DONE', known_by: 'till' },
     ]);
   });
 
@@ -399,7 +399,7 @@ describe('a terminal that has something', () => {
     is_broken = false;
     stand.answers = [creates({}, 2)];
     expect(await open()).not.toMatchObject({ body: { id: link.legacy_id } });
-    expect(await links()).toMatchObject([{ order_id: orderId(2) }, { heard_by: null }]);
+    expect(await links()).toMatchObject([{ order_id: orderId(2) }, { known_by: null }]);
   });
 
   it('the same again under its key is a retry within 15 s, when its receiver has heard of the sale and its till has not', async () => {
@@ -407,7 +407,7 @@ describe('a terminal that has something', () => {
     stand.answers = [creates()];
     await open(keyed);
     const [link] = await links();
-    await stand.store.links.saveLink(link as Link, { ...over, ...untold, heard_by: 'notice' }); // it was just opened
+    await stand.store.links.saveLink(link as Link, { ...over, ...untold, known_by: 'notice' }); // it was just opened
     stand.now += 14_999;
     expect(await open(keyed)).toMatchObject({ body: { id: link?.legacy_id } });
     await stand.store.links.saveLink(await stand.stored(link as Link), { acknowledged_at: null });
@@ -422,16 +422,16 @@ describe('a terminal that has something', () => {
     const SINCE = Number.POSITIVE_INFINITY;
 
     it('is repeated by it, whatever was heard since: its till sent it before', async () => {
-      for (const heard_by of ['notice', 'till'] as const) {
+      for (const known_by of ['notice', 'till'] as const) {
         await stand.reset();
-        const link = await live({ ...over, heard_by });
-        expect(await arrivedAt(0), heard_by).toMatchObject({ body: { id: link.legacy_id } });
+        const link = await live({ ...over, known_by });
+        expect(await arrivedAt(0), known_by).toMatchObject({ body: { id: link.legacy_id } });
         expect(await arrivedAt(0, { headers: { 'x-idempotency-key': 'k' } })).toMatchObject({
           body: { id: link.legacy_id },
         });
         expect(names()).toEqual([]);
         stand.answers = [creates({}, 2)];
-        expect(await arrivedAt(SINCE), heard_by).not.toMatchObject({ body: { id: link.legacy_id } });
+        expect(await arrivedAt(SINCE), known_by).not.toMatchObject({ body: { id: link.legacy_id } });
       }
     });
 
@@ -452,13 +452,13 @@ describe('a terminal that has something', () => {
       expect(answeredAt(), 'nobody was told').toBeUndefined();
       expect(await arrivedAt(SINCE)).toMatchObject({ status: 201 });
       expect(answeredAt()).toBeGreaterThan(0);
-      await stand.store.links.saveLink(await stand.stored(link as Link), { ...over, heard_by: 'notice' });
+      await stand.store.links.saveLink(await stand.stored(link as Link), { ...over, known_by: 'notice' });
       expect(await arrivedAt(0)).toMatchObject({ body: { id: link?.legacy_id } });
       expect(await links()).toHaveLength(1);
     });
 
     it('does not stand in the way when it was erased', async () => {
-      const link = await live({ ...over, heard_by: 'notice' });
+      const link = await live({ ...over, known_by: 'notice' });
       stand.ports.memory.sales.answered.set(requestOf(link), { legacy_id: 'erased', at_ms: 1 });
       stand.answers = [creates({}, 2)];
       expect(await arrivedAt(0)).not.toMatchObject({ body: { id: link.legacy_id } });
@@ -468,7 +468,7 @@ describe('a terminal that has something', () => {
   it('a read of a sale whose till was answered an error is somebody else’s: its till does not know the id', async () => {
     const link = await live({ ...over, ...untold });
     await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
-    expect(await links()).toMatchObject([{ heard_by: null }]);
+    expect(await links()).toMatchObject([{ known_by: null }]);
     expect(await open()).toMatchObject({ body: { id: link.legacy_id } });
   });
 

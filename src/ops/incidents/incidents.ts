@@ -105,7 +105,7 @@ async function closingOf(
 ): Promise<Closing> {
   if (kind !== 'paid_unacknowledged') return { event: 'recovered' };
   // Those that were watched at some time since it was opened.
-  const left = await store.incidents.paidUnheardOf(merchant_id, limits.paid_since, opened_at - PAID_FOR_MS);
+  const left = await store.incidents.paidUnacknowledgedOf(merchant_id, limits.paid_since, opened_at - PAID_FOR_MS);
   if (left === null) return { event: 'recovered' };
   const { count, since, sample } = left;
   const hours = PAID_FOR_MS / HOUR_MS;

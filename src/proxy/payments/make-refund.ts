@@ -15,7 +15,7 @@ import {
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
-import { markHeard } from '../sales/acknowledgement.ts';
+import { markKnown } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { needRoom } from '../sales/new-link.ts';
 import { type Sums, sumsOf } from '../sales/order-transition.ts';
@@ -49,8 +49,8 @@ export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested
 export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     try {
-      if (whole && refund.told_at === null) {
-        await ports.store.refunds.saveRefund(refund, { told_at: ports.clock.now() });
+      if (whole && refund.answered_at === null) {
+        await ports.store.refunds.saveRefund(refund, { answered_at: ports.clock.now() });
       }
     } catch (error) {
       // Another answer about the same refund has been recorded.
@@ -69,7 +69,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const plan = { token: call.token, exponent, deadline };
   // The sum that was refunded before resolves an unknown outcome later.
   const { link: seen_link, settled } = await lookAtOrder(ports, named, plan);
-  const link = await markHeard(ports, seen_link);
+  const link = await markKnown(ports, seen_link);
   // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
@@ -86,7 +86,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const { recognised } = seen;
   if (recognised.kind === 'key_reused') return refusedAs(call, 'key_reused');
   if (recognised.kind === 'in_progress') return refusedAs(call, 'refund_in_progress');
-  if (refund.state === 'DONE' && refund.told_at !== null && refund.client_key === null)
+  if (refund.state === 'DONE' && refund.answered_at !== null && refund.client_key === null)
     markLimitation(ports.exchange, 'LIM-59');
   if (refund.state === 'DONE') return { kind: 'made', refund, link };
   if (!opened && !mayRepeat(ports, refund)) return refusedAs(call, 'outcome_unknown');
@@ -207,8 +207,8 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: 
     reference_id: null,
     refunded_minor: null,
     upstream_status: null,
-    told_at: null,
-    heard_at: null,
+    answered_at: null,
+    known_at: null,
     created_at: now,
     updated_at: now,
     revision: 1,

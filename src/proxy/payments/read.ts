@@ -13,7 +13,7 @@ import {
 } from '../http/answer.ts';
 import { isMintedPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
-import { noteRead } from '../sales/acknowledgement.ts';
+import { noteRead } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { paymentContradictionIn, reportContradiction } from '../sales/settle.ts';

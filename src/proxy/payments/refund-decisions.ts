@@ -23,7 +23,7 @@ export type Recognised =
   | { kind: 'in_progress'; refund: Refund };
 
 /** An unanswered refund may be repeated for this long; a later equal request is a new refund. */
-const UNTOLD_FOR_MS = 15 * 60_000;
+const UNANSWERED_FOR_MS = 15 * 60_000;
 /** A client's key identifies its refund for this long, like upstream's own keys (`docs/protocol.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
@@ -32,8 +32,8 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * not answered, or so recently that the answer may have been lost.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found during this call, and was never answered.
- * @param call its arrival, epoch ms: what was heard of a refund while the call waited does not count, because its till
- *   sent it before. `join_window_ms`: how long an answered refund may be repeated without a key.
+ * @param call its arrival, epoch ms: what its till came to know while the call waited does not count, because it
+ *   was sent before. `join_window_ms`: how long an answered refund may be repeated without a key.
  */
 export function recognise(
   earlier: readonly Refund[],
@@ -48,24 +48,25 @@ export function recognise(
     const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
-  const isHeard = ({ heard_at }: Refund): boolean =>
-    heard_at !== null && (heard_at <= call.arrived_at || heard_at > requested.created_at); // later: a clock was set back
-  const isUntold = (one: Refund): boolean => one.told_at === null && !isHeard(one) && ageOf(one) < UNTOLD_FOR_MS;
-  const isUnheard = (one: Refund): boolean => {
-    if (one.told_at === null || isHeard(one) || one.client_key !== null) return false;
-    return ageOf(one) - (one.told_at - one.created_at) < call.join_window_ms;
+  const isKnown = ({ known_at }: Refund): boolean =>
+    known_at !== null && (known_at <= call.arrived_at || known_at > requested.created_at); // later: a clock was set back
+  const isUnanswered = (one: Refund): boolean =>
+    one.answered_at === null && !isKnown(one) && ageOf(one) < UNANSWERED_FOR_MS;
+  const mayBeRepeated = (one: Refund): boolean => {
+    if (one.answered_at === null || isKnown(one) || one.client_key !== null) return false;
+    return ageOf(one) - (one.answered_at - one.created_at) < call.join_window_ms;
   };
   const isAlike = (one: Refund): boolean => one.fingerprint === fingerprint;
-  const untold =
+  const repeatable =
     held.find((one) => isOpen(one)) ??
-    held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0] ??
-    (client_key === null ? held.findLast((one) => isAlike(one) && isUnheard(one)) : undefined);
+    held.filter((one) => isAlike(one) && (one.id === settled_id || isUnanswered(one))).toSorted(keylessFirst)[0] ??
+    (client_key === null ? held.findLast((one) => isAlike(one) && mayBeRepeated(one)) : undefined);
   // A new key means a new refund, unless one is in progress.
-  if (untold === undefined || (client_key !== null && !isOpen(untold))) return { kind: 'new' };
+  if (repeatable === undefined || (client_key !== null && !isOpen(repeatable))) return { kind: 'new' };
   // A till without keys repeats a request without one. If the first had a key, sending another may refund twice and
   // answering the first may hide a new request: both are refused, and the till can repeat the first with its key.
-  const isRepeated = isAlike(untold) && client_key === null && untold.client_key === null;
-  return { kind: isRepeated ? 'same' : 'in_progress', refund: untold };
+  const isRepeated = isAlike(repeatable) && client_key === null && repeatable.client_key === null;
+  return { kind: isRepeated ? 'same' : 'in_progress', refund: repeatable };
 }
 
 function keylessFirst(one: Refund, other: Refund): number {

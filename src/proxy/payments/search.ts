@@ -6,7 +6,7 @@ import { searchMoment } from '../../contract/search-moment.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
-import { noteFound } from '../sales/acknowledgement.ts';
+import { noteFound } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { asUpstreamSays, fromTheFirst, refreshLive, searchLegacy, warnOfLegacy } from './legacy-search.ts';

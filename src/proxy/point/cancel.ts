@@ -10,7 +10,7 @@ import {
   upstreamRefusal,
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
-import { markHeard } from '../sales/acknowledgement.ts';
+import { markKnown } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
@@ -44,7 +44,7 @@ export async function cancelWithoutDevice(ports: Ports, call: LegacyCall): Promi
 async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
   const stored = await ports.store.links.link(legacy_id);
   if (stored === null) return refused('point', 'intent_not_cancelable');
-  const link = stored.state === 'LIVE' ? await markHeard(ports, stored) : stored;
+  const link = stored.state === 'LIVE' ? await markKnown(ports, stored) : stored;
   if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('point', 'cancel_blocked');
   if (link.state !== 'LIVE') return finalAnswer(ports, call, link);
   const deadline = call.received_at + ports.settings.create.deadline_ms;
@@ -121,7 +121,7 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
     if (link.cancel === 'sent') return acknowledged(ports, call, link);
-    if (link.cancel === null || link.heard_by !== null) return refused('point', 'intent_not_cancelable');
+    if (link.cancel === null || link.known_by !== null) return refused('point', 'intent_not_cancelable');
     markLimitation(ports.exchange, 'LIM-90');
     return canceledAnswer(ports, call, link);
   }
@@ -130,7 +130,7 @@ async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<
 
 async function acknowledged(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   // The till knows of the cancel once it reads the sale.
-  const saved = await changeLink(ports, link, () => ({ change: { cancel: 'acknowledged', heard_by: null } }));
+  const saved = await changeLink(ports, link, () => ({ change: { cancel: 'acknowledged', known_by: null } }));
   return canceledAnswer(ports, call, saved);
 }
 

@@ -6,7 +6,7 @@ import { markLimitation } from '../evidence/exchange.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import { markHeard } from '../sales/acknowledgement.ts';
+import { markKnown } from '../sales/known-to-till.ts';
 import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { makeRoom } from './create.ts';
@@ -40,7 +40,7 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
 
 /** A read by id makes the sale known to the till; but without an acknowledged create, only others can know the id. */
 function markRead(ports: Ports, link: Link): Promise<Link> | Link {
-  return link.acknowledged_at === null || link.heard_by === 'till' ? link : markHeard(ports, link);
+  return link.acknowledged_at === null || link.known_by === 'till' ? link : markKnown(ports, link);
 }
 
 const NOTHING = {};

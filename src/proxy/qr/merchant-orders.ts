@@ -9,7 +9,7 @@ import { type Answered, answered, type LegacyAnswer, refused } from '../http/ans
 import { asUpstreamSays, fromTheFirst, refreshLive, searchLegacy, warnOfLegacy } from '../payments/legacy-search.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
-import { noteFound, noteRead } from '../sales/acknowledgement.ts';
+import { noteFound, noteRead } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';

@@ -67,7 +67,7 @@ export interface Condition {
 }
 
 /** Paid sales that their tills do not know, of one merchant. `since`: epoch ms of the oldest; `sample`: its id or another's. */
-export type PaidUnheard = Pick<Condition, 'count' | 'since' | 'sample'>;
+export type PaidUnacknowledged = Pick<Condition, 'count' | 'since' | 'sample'>;
 
 /** Epoch ms: what is older stands, and a paid sale until `paid_since` passes it. */
 export interface ConditionLimits {

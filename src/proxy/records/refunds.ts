@@ -34,9 +34,9 @@ export interface Refund {
   /** `processing`, `processed` or `failed`. */
   upstream_status: string | null;
   /** Epoch ms when the whole answer was sent to the till, which does not prove that it arrived. */
-  told_at: number | null;
+  answered_at: number | null;
   /** Epoch ms when the till proved to know the refund, by a read or by acknowledging a later notice of its sale. */
-  heard_at: number | null;
+  known_at: number | null;
   created_at: number;
   updated_at: number;
   /** Starts at 1. */
@@ -51,8 +51,8 @@ export type RefundChange = Partial<
     | 'reference_id'
     | 'refunded_minor'
     | 'upstream_status'
-    | 'told_at'
-    | 'heard_at'
+    | 'answered_at'
+    | 'known_at'
     | 'updated_at'
   >
 >;

@@ -154,15 +154,15 @@ export async function openRow(
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
   const meanwhile = await answeredMeanwhile(ports, link);
-  // Its till sent this create before any answer: what was heard of the sale since then does not count.
-  const unheard = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, heard_by: null };
-  if (meanwhile !== null && retriedSale({ holder: null, unheard }, link, windows) !== null)
+  // Its till sent this create before any answer: what it came to know since then does not count.
+  const retriable = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, known_by: null };
+  if (meanwhile !== null && retriedSale({ holder: null, retriable }, link, windows) !== null)
     return { opening: { kind: 'join', link: meanwhile }, link: meanwhile, elsewhere: null };
   const row = await ports.store.links.openLink(
     link,
     (found) => {
-      const is_known = found.unheard !== null && memory.sales.known.get(found.unheard.legacy_id) === true;
-      const met = is_known ? { ...found, unheard: null } : found;
+      const is_known = found.retriable !== null && memory.sales.known.get(found.retriable.legacy_id) === true;
+      const met = is_known ? { ...found, retriable: null } : found;
       const retried = retriedSale(met, link, windows);
       if (retried !== null) return { kind: 'join', link: retried };
       if (met.holder !== null) return { kind: 'busy', link: met.holder };
@@ -225,9 +225,9 @@ export interface RetryWindows {
  * The sale that a create repeats, in any state, paid included; null for a new sale. Two equal coffees in a row are two
  * sales: before the second, the till has read the first one, or its receiver has acknowledged the notice of its end.
  */
-export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWindows): Link | null {
-  if (unheard === null || wasCanceledByUs(unheard)) return null;
-  return isRetry(unheard, candidate, windows) ? unheard : null;
+export function retriedSale({ retriable }: Met, candidate: Link, windows: RetryWindows): Link | null {
+  if (retriable === null || wasCanceledByUs(retriable)) return null;
+  return isRetry(retriable, candidate, windows) ? retriable : null;
 }
 
 /**
@@ -240,8 +240,8 @@ export const CLIENT_PATIENCE_MS = 15_000;
 function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   const same_key_or_none = sale.client_key === candidate.client_key;
   const is_keyed = sale.client_key !== null && candidate.client_key !== null;
-  // `heard_by` is never `till` here: the store leaves such sales out.
-  if (sale.heard_by === 'notice')
+  // `known_by` is never `till` here: the store leaves such sales out.
+  if (sale.known_by === 'notice')
     return is_keyed && same_key_or_none && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
   const is_live = sale.state !== 'DONE';
   const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;

@@ -81,7 +81,7 @@ export interface Link {
    * How the till came to know the sale (`docs/protocol.md` §3.9). `till`: it read, canceled or refunded it. `notice`:
    * its receiver acknowledged the notice of the end, or read its resource. Null: an equal create is a retry.
    */
-  heard_by: 'till' | 'notice' | null;
+  known_by: 'till' | 'notice' | null;
   /** Epoch ms when the order expires. */
   expires_at: number;
   /** Epoch ms when recovery or reconciliation looks at it next; null when nothing is left to do. */

@@ -76,7 +76,7 @@ export function blankLink(ports: Ports, now: number) {
     legacy_state_at: now,
     cancel: null,
     acknowledged_at: null,
-    heard_by: null,
+    known_by: null,
     // Recovery starts only when this call can't act any more.
     next_check_at: now + deadline_ms + attempt_timeout_ms,
     created_at: now,

@@ -117,11 +117,11 @@ const standing: Record<(typeof conditionKinds)[number], () => Promise<() => Prom
   async paid_unacknowledged() {
     const link = await finished(store);
     const paid = await store.links.saveLink(link, { order: { id: 'ORD1', status: 'processed' } });
-    return () => store.links.saveLink(paid, { heard_by: 'till' });
+    return () => store.links.saveLink(paid, { known_by: 'till' });
   },
   async notices_stuck() {
     const link = await finished(store, {}, NOON);
-    await store.links.saveLink(link, { heard_by: 'till' }, { notices: [newNotice(link, 'paid')] });
+    await store.links.saveLink(link, { known_by: 'till' }, { notices: [newNotice(link, 'paid')] });
     const [notice] = await store.notices.dueNotices(now, 1);
     if (notice === undefined) throw new Error('no notice is due');
     const next = { state: 'delivered', next_attempt_at: now } as const;
@@ -208,7 +208,7 @@ describe('an incident', () => {
 async function stuck(count: number, merchant_id = MERCHANT): Promise<void> {
   for (let one = 0; one < count; one++) {
     const link = await finished(store, { merchant_id }, NOON);
-    await store.links.saveLink(link, { heard_by: 'till' }, { notices: [newNotice(link, 'paid')] });
+    await store.links.saveLink(link, { known_by: 'till' }, { notices: [newNotice(link, 'paid')] });
   }
 }
 
@@ -248,7 +248,7 @@ describe('an open incident', () => {
     const notices = Array.from({ length: MOST_COUNTED + 1 }, (_, one) =>
       newNotice(link, 'x', { subject: String(one) }),
     );
-    await store.links.saveLink(link, { heard_by: 'till' }, { notices });
+    await store.links.saveLink(link, { known_by: 'till' }, { notices });
     now += 20 * MINUTE_MS;
     await start().look();
     await receiver.waitFor(1);
@@ -293,14 +293,14 @@ describe('an open incident', () => {
     const known = await paidAt(NOON + DAY_MS - 10 * MINUTE_MS);
     await alerting.look();
     now = NOON + DAY_MS;
-    await store.links.saveLink(known, { heard_by: 'till' });
+    await store.links.saveLink(known, { known_by: 'till' });
     await alerting.look();
     await receiver.waitFor(2);
     const late = await paidAt(NOON + DAY_MS);
     now += 10 * MINUTE_MS;
     await alerting.look();
     await receiver.waitFor(3);
-    await store.links.saveLink(late, { heard_by: 'till' });
+    await store.links.saveLink(late, { known_by: 'till' });
     await alerting.look();
     await receiver.waitFor(4);
     const why = /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it/;

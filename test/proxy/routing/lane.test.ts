@@ -103,7 +103,7 @@ it.each([
   ['made, and its till may not know', { state: 'LIVE', client_answer: 'error' }, 'orders'],
   ['made and answered a moment ago', { state: 'LIVE', acknowledged_at: NOON }, 'orders'],
   ['made and answered long ago', { state: 'LIVE', acknowledged_at: NOON - 61_000 }, 'legacy'],
-  ['made and known to its till', { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' }, 'legacy'],
+  ['made and known to its till', { state: 'LIVE', acknowledged_at: NOON, known_by: 'till' }, 'legacy'],
   ['refused', { state: 'REJECTED' }, 'legacy'],
 ] as const)('a dynamic code keeps the next one on orders while it is %s', async (_what, change, expected) => {
   await set({ stage: 'legacy' });

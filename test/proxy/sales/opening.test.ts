@@ -12,16 +12,16 @@ const END_MS = 30 * MINUTE_MS;
 
 /** Whether an equal create, `later_ms` after the sale, is its retry. */
 function isRetry(sale: Partial<Link>, candidate: Partial<Link> = {}, later_ms = 1_000): boolean {
-  const unheard = newLink({ fingerprint: 'same', state: 'LIVE', ...sale });
+  const retriable = newLink({ fingerprint: 'same', state: 'LIVE', ...sale });
   const created_at = NOON + later_ms;
-  const retried = retriedSale({ holder: null, unheard }, newLink({ fingerprint: 'same', created_at, ...candidate }), {
+  const retried = retriedSale({ holder: null, retriable }, newLink({ fingerprint: 'same', created_at, ...candidate }), {
     join_window_ms: WINDOW_MS,
     replay_window_ms: REPLAY_MS,
     age_ms: (link) => created_at - link.created_at,
     lifetime_ms: () => END_MS - REPLAY_MS,
     acknowledged_ms: (link) => created_at - (link.acknowledged_at ?? link.created_at),
   });
-  if (retried !== null) expect(retried).toBe(unheard);
+  if (retried !== null) expect(retried).toBe(retriable);
   return retried !== null;
 }
 
@@ -29,7 +29,7 @@ const ACKNOWLEDGED: Partial<Link> = { client_answer: 'maybe', acknowledged_at: N
 const PAID: Partial<Link> = { state: 'DONE', legacy_state: 'FINISHED' };
 const canceled = { status: 'canceled' } as Order; // the decision reads the status only
 
-it('is a new sale when no equal one is unheard', () => {
+it('is a new sale when no equal one is retriable', () => {
   const windows = {
     join_window_ms: 1,
     replay_window_ms: 1,
@@ -37,7 +37,7 @@ it('is a new sale when no equal one is unheard', () => {
     lifetime_ms: () => 1,
     acknowledged_ms: () => 0,
   };
-  expect(retriedSale({ holder: newLink(), unheard: null }, newLink(), windows)).toBeNull();
+  expect(retriedSale({ holder: newLink(), retriable: null }, newLink(), windows)).toBeNull();
 });
 
 describe('a sale whose till was answered an error or nothing', () => {
@@ -99,7 +99,7 @@ describe('a sale whose till was answered and has not shown that it knows it', ()
 });
 
 describe('a sale about which a notice was acknowledged', () => {
-  const sale: Partial<Link> = { ...ACKNOWLEDGED, ...PAID, heard_by: 'notice' };
+  const sale: Partial<Link> = { ...ACKNOWLEDGED, ...PAID, known_by: 'notice' };
 
   it('is not repeated by a create without a key: two identical coffees in a row are two sales', () => {
     expect(isRetry(sale)).toBe(false);

@@ -92,8 +92,8 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/create.ts',
-        from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
-        to: "if (unheard === null || unheard.state === 'DONE') return null;",
+        from: 'if (retriable === null || wasCanceledByUs(retriable)) return null;',
+        to: "if (retriable === null || retriable.state === 'DONE') return null;",
       },
     ],
   },
@@ -103,8 +103,8 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/create.ts',
-        from: 'if (unheard === null || wasCanceledByUs(unheard)) return null;',
-        to: "if (unheard === null || wasCanceledByUs(unheard) || unheard.state === 'IN_DOUBT' || unheard.state === 'SENDING') return null;",
+        from: 'if (retriable === null || wasCanceledByUs(retriable)) return null;',
+        to: "if (retriable === null || wasCanceledByUs(retriable) || retriable.state === 'IN_DOUBT' || retriable.state === 'SENDING') return null;",
       },
     ],
   },

@@ -24,8 +24,8 @@ export const refundBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/payments/refund-decisions.ts',
-        from: 'if (untold === undefined || (client_key !== null && !isOpen(untold)))',
-        to: 'if (untold === undefined || !isOpen(untold))',
+        from: 'if (repeatable === undefined || (client_key !== null && !isOpen(repeatable)))',
+        to: 'if (repeatable === undefined || !isOpen(repeatable))',
       },
     ],
   },

@@ -124,11 +124,11 @@ const LONGEST_DOWN_MS = 8_000;
 function areTwo({ wallAt, starts }: Evidence, before: TillCall, after: TillCall): boolean {
   const [one, other] = [before.refund?.key ?? null, after.refund?.key ?? null];
   if (one !== null && other !== null) return one !== other;
-  const heard_at = before.to;
-  if (one !== null || other !== null || !isTaken(before) || heard_at === null) return false;
+  const known_at = before.to;
+  if (one !== null || other !== null || !isTaken(before) || known_at === null) return false;
   // A process killed while it answers has not recorded the answer, so the next process treats the refund as unanswered.
-  if (starts.some((start) => start >= heard_at && start < heard_at + LONGEST_DOWN_MS)) return false;
-  const passed_ms = Math.min(after.from - heard_at, wallAt(after.from) - wallAt(heard_at));
+  if (starts.some((start) => start >= known_at && start < known_at + LONGEST_DOWN_MS)) return false;
+  const passed_ms = Math.min(after.from - known_at, wallAt(after.from) - wallAt(known_at));
   return passed_ms >= JOIN_WINDOW_MS;
 }
 

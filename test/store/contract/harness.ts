@@ -67,7 +67,7 @@ export function newLink(change: Partial<Link> = {}): Link {
     legacy_state_at: NOON,
     cancel: null,
     acknowledged_at: null,
-    heard_by: null,
+    known_by: null,
     expires_at: NOON + 15 * MINUTE_MS,
     next_check_at: NOON + MINUTE_MS,
     created_at: NOON,
@@ -80,8 +80,8 @@ export function newLink(change: Partial<Link> = {}): Link {
 export const busyUnlessFree = ({ holder }: Met): Opening =>
   holder === null ? { kind: 'open' } : { kind: 'busy', link: holder };
 
-export const joinUnlessNew = ({ unheard }: Met): Opening =>
-  unheard === null ? { kind: 'open' } : { kind: 'join', link: unheard };
+export const joinUnlessNew = ({ retriable }: Met): Opening =>
+  retriable === null ? { kind: 'open' } : { kind: 'join', link: retriable };
 
 /** A sale about to be proxied to legacy, on the unit of `newLink`. */
 export function newSale(change: Partial<LegacySale> = {}): LegacySale {
@@ -178,8 +178,8 @@ export function newRefund({ legacy_id, merchant_id }: Link, change: Partial<Refu
     reference_id: null,
     refunded_minor: null,
     upstream_status: null,
-    told_at: null,
-    heard_at: null,
+    answered_at: null,
+    known_at: null,
     created_at: NOON,
     updated_at: NOON,
     revision: 1,

@@ -211,9 +211,9 @@ export function incidentTests(harness: Harness): void {
     const doubt = await opened(store);
     await store.links.saveLink(doubt, { state: 'IN_DOUBT' }, { notices: [newNotice(doubt, 'x')] });
     await opened(store, { merchant_id: OTHER_MERCHANT, created_at: NOON + 1 });
-    const paid = async (status: string, heard_by: 'till' | null, at = NOON) => {
+    const paid = async (status: string, known_by: 'till' | null, at = NOON) => {
       const link = await finished(store, {}, at);
-      await store.links.saveLink(link, { order: { id: `ORD${link.legacy_id}`, status }, heard_by });
+      await store.links.saveLink(link, { order: { id: `ORD${link.legacy_id}`, status }, known_by });
       return link.legacy_id;
     };
     const unknown = await paid('processed', null);
@@ -221,16 +221,19 @@ export function incidentTests(harness: Harness): void {
     await paid('failed', null);
     await paid('processed', null, NOON + 1);
     await paid('processed', null, NOON - 9);
-    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 9)).toMatchObject({
+    expect(await store.incidents.paidUnacknowledgedOf(MERCHANT, NOON, NOON - 9)).toMatchObject({
       count: 1,
       since: NOON,
       sample: unknown,
     });
-    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 10)).toMatchObject({ count: 2, since: NOON - 9 });
-    expect(await store.incidents.paidUnheardOf(OTHER_MERCHANT, NOON, 0)).toBeNull();
+    expect(await store.incidents.paidUnacknowledgedOf(MERCHANT, NOON, NOON - 10)).toMatchObject({
+      count: 2,
+      since: NOON - 9,
+    });
+    expect(await store.incidents.paidUnacknowledgedOf(OTHER_MERCHANT, NOON, 0)).toBeNull();
     const heard = await finished(store);
     const old = newNotice(heard, 'old', { next_attempt_at: NOON - 1 });
-    await store.links.saveLink(heard, { heard_by: 'till' }, { notices: [old] });
+    await store.links.saveLink(heard, { known_by: 'till' }, { notices: [old] });
     const notice = await firstDue(store, NOON - 1);
     await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
     await store.notices.replayNotices([notice.id], NOON, auditOf('replay notice'));
@@ -298,7 +301,7 @@ export function incidentTests(harness: Harness): void {
       { kind: 'notices_stuck', merchant_id: MERCHANT, count: MOST_COUNTED, since: NOON },
       { kind: 'notices_stuck', merchant_id: OTHER_MERCHANT, count: 1, since: NOON - 1 },
     ]);
-    expect(await store.incidents.paidUnheardOf(MERCHANT, NOON, NOON - 9)).toMatchObject({ count: MOST_COUNTED });
+    expect(await store.incidents.paidUnacknowledgedOf(MERCHANT, NOON, NOON - 9)).toMatchObject({ count: MOST_COUNTED });
   });
 
   it('go when they are closed and old, or with their merchant', async () => {

@@ -90,7 +90,7 @@ function itKeepsRevisions(harness: Harness): void {
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const change = { state: 'DONE', upstream_id: 'REF01', reference_id: '20001', refunded_minor: 750 } as const;
-    const told = { upstream_status: 'processed', told_at: NOON + 2, updated_at: NOON + 1 };
+    const told = { upstream_status: 'processed', answered_at: NOON + 2, updated_at: NOON + 1 };
     const saved = await store.refunds.saveRefund(refund, { ...change, ...told });
     expect(saved).toEqual({ ...refund, ...change, ...told, revision: 2 });
     expect(await store.refunds.refunds(link.legacy_id)).toEqual([saved]);

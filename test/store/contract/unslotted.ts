@@ -58,7 +58,7 @@ export function unslottedTests(harness: Harness): void {
   it('decides again when an equal one was committed in between', async () => {
     const shown: (string | null)[] = [];
     const decide = (met: Met): Opening => {
-      shown.push(met.unheard?.legacy_id ?? null);
+      shown.push(met.retriable?.legacy_id ?? null);
       return joinUnlessNew(met);
     };
     const early = dynamic();
@@ -90,7 +90,7 @@ function itShowsTheRequest(harness: Harness): void {
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
     await openingOf(harness, link, (met) => {
-      seen = met.unheard;
+      seen = met.retriable;
       return { kind: 'unwanted', why: 'left' };
     });
     return seen;
@@ -112,7 +112,7 @@ function itShowsTheRequest(harness: Harness): void {
     const paid = await openingOf(harness, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
     const over = await store.links.saveLink(paid.link, { state: 'DONE', legacy_state: 'paid' });
     expect(await shown(dynamic())).toEqual(over);
-    await store.links.saveLink(over, { heard_by: 'till' });
+    await store.links.saveLink(over, { known_by: 'till' });
     expect(await shown(dynamic())).toBeNull();
   });
 }

@@ -115,13 +115,13 @@ export async function fill(server: Server, url: string): Promise<void> {
  * Afterwards: all sales were paid within the day and no till knows it, and all notices wait, half of both of one merchant. Vacuumed, as
  * a server does by itself.
  */
-export async function leaveUnheard(server: Server, url: string, merchant_id: string): Promise<void> {
+export async function leaveUnacknowledged(server: Server, url: string, merchant_id: string): Promise<void> {
   const moment = (id: string) =>
     `(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT - ('x' || left(md5(${id}), 6))::BIT(24)::INTEGER`;
   const whose = `merchant_id = CASE WHEN random() < 0.5 THEN '${merchant_id}' ELSE merchant_id END`;
   const changes = [
     'SET session_replication_role = replica',
-    `UPDATE links SET ${whose}, state = 'DONE', legacy_state = 'FINISHED', heard_by = NULL, legacy_state_at = ${moment('legacy_id')}`,
+    `UPDATE links SET ${whose}, state = 'DONE', legacy_state = 'FINISHED', known_by = NULL, legacy_state_at = ${moment('legacy_id')}`,
     `UPDATE notices SET ${whose}, state = 'pending', created_at = ${moment('id')}`,
     `INSERT INTO link_states (legacy_id, revision, at, state, legacy_state, order_status)
       SELECT legacy_id, 99, 0, 'DONE', 'FINISHED', 'processed' FROM links`,

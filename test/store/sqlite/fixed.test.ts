@@ -71,7 +71,7 @@ describe('columns of a link that are written once', () => {
       'updated_at',
       'revision',
       'acknowledged_at',
-      'heard_by',
+      'known_by',
     ]);
   });
 });

@@ -8,7 +8,7 @@ import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
 import { FINISHED } from '../../../src/store/history.ts';
-import { NOTICES_STUCK, PAID_UNHEARD } from '../../../src/store/incidents.ts';
+import { NOTICES_STUCK, PAID_UNACKNOWLEDGED } from '../../../src/store/incidents.ts';
 import { OLD_LINKS } from '../../../src/store/retention.ts';
 import { legacySalesTable, linksTable, listingOf } from '../../../src/store/sales.ts';
 import { teachCover } from '../../../src/store/sqlite/reader.ts';
@@ -128,13 +128,17 @@ describe('plans', () => {
     expect(finished).toContain('links_finished (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)');
     expect(finished).not.toContain('MULTI-INDEX OR');
     const same = planOf(writes.insert_link.sql, Array(writes.insert_link.sql.split('?').length - 1).fill(null));
-    expect(same).toContain('links_unheard (merchant_id=? AND fingerprint=? AND <expr>=?)');
+    expect(same).toContain('links_retriable (merchant_id=? AND fingerprint=? AND <expr>=?)');
     expect(same).toContain('links_unacknowledged (merchant_id=? AND fingerprint=?)');
   });
 
   it.each([
     [NOTICES_STUCK, 'notices', 'COVERING INDEX notices_stuck (merchant_id=? AND created_at>? AND created_at<?)'],
-    [PAID_UNHEARD, 'links', 'links_paid_unheard (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)'],
+    [
+      PAID_UNACKNOWLEDGED,
+      'links',
+      'links_paid_unacknowledged (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)',
+    ],
   ])('what stands for an incident is counted by an index of it, a merchant at a time: %#', (reads, table, way) => {
     const counted = planOf(reads.counted, [MERCHANT, NOON, 0]);
     const merchants = planOf(reads.merchants, [NOON, 0, '', 500]);

@@ -121,6 +121,7 @@ describe('a file of the first schema', () => {
       expect(
         (await store.history.linksByClientReference(MERCHANT, 'Pedido 8', 9)).map((link) => link.legacy_id),
       ).toEqual(['intent-paid']);
+      expect(await store.links.link('intent-paid')).toMatchObject({ known_by: 'till' });
       expect(await store.links.link('intent-lost')).toMatchObject({
         legacy_state: 'ABANDONED',
         client_reference: null,
@@ -312,7 +313,7 @@ const secondRefund = {
   reference_id: null,
   refunded_minor: null,
   upstream_status: null,
-  told_at: null,
+  answered_at: NOON + 1,
   created_at: NOON,
   updated_at: NOON,
   revision: 1,
@@ -324,7 +325,7 @@ describe('a file of the second schema', () => {
   it('keeps its links and refunds, and knows of a link at least where it stands [F55]', async () => {
     await serving(async (store) => {
       expect(await store.links.link(secondLink.legacy_id)).toEqual(secondLink);
-      expect(await store.refunds.refunds(secondLink.legacy_id)).toEqual([{ ...secondRefund, heard_at: null }]);
+      expect(await store.refunds.refunds(secondLink.legacy_id)).toEqual([{ ...secondRefund, known_at: NOON + 1 }]);
       const present = { at: NOON + 7, state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'at_terminal' };
       expect(await store.history.linkHistory(secondLink.legacy_id)).toEqual([present]);
       await store.links.saveLink(secondLink, { state: 'DONE', legacy_state: 'FINISHED', updated_at: NOON + 9 });
@@ -368,9 +369,10 @@ function writeSecondSchema(): void {
   writeSchema(2, (insert) => {
     const settings = '{"stage":"orders","qr_notices":"both"}';
     insert('merchants', { id: MERCHANT, site: 'MLA', settings, revision: 4, updated_at: NOON });
-    const { held, order, acknowledged_at: _acknowledged_at, heard_by: _heard_by, ...columns } = secondLink;
+    const { held, order, acknowledged_at: _acknowledged_at, known_by: _known_by, ...columns } = secondLink;
     insert('links', { ...columns, held: JSON.stringify(held), order_json: JSON.stringify(order) });
-    insert('refunds', secondRefund);
+    const { answered_at: told_at, ...refund } = secondRefund;
+    insert('refunds', { ...refund, told_at });
     const event = { received_at: NOON, order_id: secondOrder.id, verified: 1, action: 'order.processed' };
     insert('events', { ...event, state: 'parked', attempts: 0, next_attempt_at: NOON });
     let previous = AUDIT_GENESIS;

@@ -35,8 +35,13 @@ beforeAll(async () => {
   }
   await store.close();
   const rows = rowsOf(own.file('today.db'), 'SELECT * FROM links ORDER BY legacy_id');
-  // With the column names of the first schema, too.
-  links = rows.map((row) => ({ ...row, intent_state: row.legacy_state, intent_state_at: row.legacy_state_at }));
+  // With the column names of older schemas, too.
+  links = rows.map((row) => ({
+    ...row,
+    intent_state: row.legacy_state,
+    intent_state_at: row.legacy_state_at,
+    heard_by: row.known_by,
+  }));
   own.remove();
 });
 

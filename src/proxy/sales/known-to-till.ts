@@ -6,10 +6,10 @@ import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
 /** Marks a sale as known to its till (`docs/protocol.md` §3.9); only in memory when the store can't write. */
-export async function markHeard(ports: Ports, link: Link): Promise<Link> {
-  if (link.heard_by === 'till') return link;
+export async function markKnown(ports: Ports, link: Link): Promise<Link> {
+  if (link.known_by === 'till') return link;
   const marked = changeLink(ports, link, (current) =>
-    current.heard_by === 'till' ? null : { change: { heard_by: 'till' } },
+    current.known_by === 'till' ? null : { change: { known_by: 'till' } },
   );
   const written = await unlessUnwritten(ports, link.legacy_id, marked);
   if (written === null) ports.memory.sales.known.set(link.legacy_id, true);
@@ -18,26 +18,26 @@ export async function markHeard(ports: Ports, link: Link): Promise<Link> {
 
 /** Notes a read by a number that only a notice contains: it counts as an acknowledgement of the notice of the end. */
 export async function noteRead(ports: Ports, link: Link): Promise<void> {
-  await Promise.all([hearNotice(ports, link), hearRefunds(ports, link)]);
+  await Promise.all([markKnownByNotice(ports, link), markRefundsKnown(ports, link)]);
 }
 
-async function hearNotice(ports: Ports, link: Link): Promise<void> {
-  const marked = changeLink(ports, link, ({ heard_by, acknowledged_at, state }) =>
-    heard_by === null && acknowledged_at !== null && state === 'DONE' ? { change: { heard_by: 'notice' } } : null,
+async function markKnownByNotice(ports: Ports, link: Link): Promise<void> {
+  const marked = changeLink(ports, link, ({ known_by, acknowledged_at, state }) =>
+    known_by === null && acknowledged_at !== null && state === 'DONE' ? { change: { known_by: 'notice' } } : null,
   );
   await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
 /** The same for a search by the till's own reference, which it knows even if its create was not answered. */
 export async function noteFound(ports: Ports, link: Link): Promise<void> {
-  await Promise.all([markHeard(ports, link), hearRefunds(ports, link)]);
+  await Promise.all([markKnown(ports, link), markRefundsKnown(ports, link)]);
 }
 
 /** Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). */
-async function hearRefunds(ports: Ports, { legacy_id, order }: Link): Promise<void> {
+async function markRefundsKnown(ports: Ports, { legacy_id, order }: Link): Promise<void> {
   const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
   if (shows_refund)
-    await unlessUnwritten(ports, legacy_id, ports.store.refunds.hearRefunds(legacy_id, ports.clock.now()));
+    await unlessUnwritten(ports, legacy_id, ports.store.refunds.markRefundsKnown(legacy_id, ports.clock.now()));
 }
 
 /** Null when the store can't write: the read is answered all the same. */
@@ -50,7 +50,7 @@ async function unlessUnwritten<Result>(
     return await written;
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
-    log.warn('the acknowledgement of a sale could not be stored', { legacy_id, cause: error.message });
+    log.warn('a sale could not be marked as known to its till', { legacy_id, cause: error.message });
     return null;
   }
 }
