@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { RESERVED_NAMES, roles } from '../ops/api/person.ts';
 import { conditionKinds, incidentKinds } from '../proxy/records/incidents.ts';
+import { policyAmong } from '../proxy/routing/merchant.ts';
 import { Secret } from '../proxy/vault.ts';
 
 /** `allowed` completes "allowed is …"; the value of a secret is never shown. */
@@ -59,6 +60,11 @@ export function flag() {
 
 export function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z.enum(values).meta({ allowed: values.join(', ') });
+}
+
+/** What happens to names that no table has. */
+export function unknownPolicy<const Policies extends readonly [string, ...string[]]>(policies: Policies) {
+  return policyAmong(policies).meta({ allowed: policies.join(', ') });
 }
 
 /** A text of one line; `what` completes "allowed is …". */

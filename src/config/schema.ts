@@ -24,6 +24,7 @@ import {
   people,
   secret,
   targetUrl,
+  unknownPolicy,
   wholeNumber,
 } from './kinds.ts';
 
@@ -219,10 +220,10 @@ export const settings = z.strictObject({
       is_optional: true,
     }),
     safety_stop: choice(safetyModes),
-    unknown_endpoint: choice(unknownPolicies),
-    unknown_write: choice(['refuse', 'carry']),
-    unknown_field: choice(unknownPolicies),
-    unknown_header: choice(unknownPolicies),
+    unknown_endpoint: unknownPolicy(unknownPolicies),
+    unknown_write: unknownPolicy(['refuse', 'allow']),
+    unknown_field: unknownPolicy(unknownPolicies),
+    unknown_header: unknownPolicy(unknownPolicies),
     capture: flag(),
   }),
   create: z.strictObject({

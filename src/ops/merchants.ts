@@ -14,6 +14,7 @@ import {
   type MerchantSettings,
   merchantSettings,
   pointPaymentNotices,
+  policyAmong,
   qrNotices,
   type RoutedKind,
   routedKinds,
@@ -37,7 +38,7 @@ import {
 
 /** The precondition of a change: the revision that the operator saw. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
-const unknown = z.enum(unknownPolicies).nullable().optional();
+const unknown = policyAmong(unknownPolicies).nullable().optional();
 
 /** A secret, which refuses to be printed as soon as it is parsed. */
 function secretText(shortest: number, longest: number) {

@@ -32,7 +32,7 @@ export interface CoreSettings {
     notice_url: string | null;
     safety_stop: SafetyMode;
     unknown_endpoint: UnknownPolicy;
-    unknown_write: 'refuse' | 'carry';
+    unknown_write: 'refuse' | 'allow';
     unknown_field: UnknownPolicy;
     unknown_header: UnknownPolicy;
     capture: boolean;

@@ -170,6 +170,18 @@ test('a variable that is no setting is refused, and others are left alone [F64]'
   expect(load({ PORT: '1', PUENTEX: '1' }).public.port).toBe(8080);
 });
 
+test('a policy for unknown names is read by its earlier word, too', () => {
+  const text = 'merchants:\n  unknown_field: carry\n  unknown_write: carry\n';
+  const merchants = {
+    unknown_endpoint: 'allow',
+    unknown_field: 'allow',
+    unknown_write: 'allow',
+    unknown_header: 'note',
+  };
+  expect(load({ PUENTE_MERCHANTS_UNKNOWN_HEADER: 'note' }, text).merchants).toMatchObject(merchants);
+  expect(refusal({ PUENTE_MERCHANTS_UNKNOWN_WRITE: 'note' })).toMatch(/allowed: refuse, allow|is refuse, allow/);
+});
+
 test('all that is wrong is said at once, each in its own line', () => {
   const sentences = refusal({ PUENTE_PORT: '1', PUENTE_LOG_LEVEL: 'loud' }, 'public:\n  port: x\n  prot: 1\n').split(
     '\n',

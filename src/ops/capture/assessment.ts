@@ -95,7 +95,7 @@ const LISTS: Readonly<Record<string, string>> = {
   loss_money: 'see Losses',
   loss_identity: 'see Losses',
   loss_other: 'see Losses',
-  unknown_carried: 'see the unknown names',
+  unknown_allowed: 'see the unknown names',
 };
 
 /** A capture without a merchant is inconclusive. */

@@ -40,7 +40,7 @@ unchecked: the operation was called, but its calls were not checked for the fiel
     },
   }),
   unknowns: face<Named<UnknownView>[]>({
-    notes: 'To set what happens to them: puente merchants set <merchant> --unknown-field carry --reason …',
+    notes: 'To set what happens to them: puente merchants set <merchant> --unknown-field allow --reason …',
     examples: ['puente unknowns --merchant 700100200'],
     text: listed<Named<UnknownView>>('No unknown endpoint, field or header was seen.', {
       merchant: merchantCell,

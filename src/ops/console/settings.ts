@@ -53,6 +53,7 @@ const CHOICES: readonly Choice[] = Object.entries(merchantChange.shape).flatMap(
 /** Null for a setting with any text. */
 function valuesOf(schema: unknown): string[] | null {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return valuesOf(schema.unwrap());
+  if (schema instanceof z.ZodPipe) return valuesOf(schema.out);
   if (schema instanceof z.ZodBoolean) return ['true', 'false'];
   return schema instanceof z.ZodEnum ? schema.options.map(String) : null;
 }

@@ -113,7 +113,7 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isProxied }
       const command =
         unknown[what] === 'refuse'
           ? `puente merchants set ${merchant_id} --unknown-${what} note --reason …`
-          : 'PUENTE_MERCHANTS_UNKNOWN_WRITE=carry npm start';
+          : 'PUENTE_MERCHANTS_UNKNOWN_WRITE=allow npm start';
       return finding('unknown_refused', { what, name, count }, command);
     });
 }
@@ -184,15 +184,15 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
       const sides = { operation, count, legacy, ...sideOf(orders) };
       return finding('error_difference', sides, showOf(one), { operation, sample });
     });
-  const proxied = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
+  const allowed = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'allow');
   const found = [
     ...unacknowledged(facts),
     ...[selfService(seen.ledger, merchant_id), losses, errors, refusedKinds(seen, facts)].flat(),
   ];
-  if (proxied.length === 0) return found;
-  const names = proxied.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
-  const told = { names: names.join(', '), more: proxied.length - names.length };
-  return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
+  if (allowed.length === 0) return found;
+  const names = allowed.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
+  const told = { names: names.join(', '), more: allowed.length - names.length };
+  return [...found, finding('unknown_allowed', told, `puente unknowns --merchant ${merchant_id}`)];
 }
 
 /** Nothing has shown that the receiver of the merchant takes what Puente sends. */

@@ -40,7 +40,7 @@ export interface ReadinessFacts {
   /** Kinds on canary or on orders: their next move needs evidence from the orders lane. */
   on_orders: readonly RoutedKind[];
   /** Policies in force for names that are in no table. */
-  unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy; write: 'refuse' | 'carry' } | null;
+  unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy; write: 'refuse' | 'allow' } | null;
   /** Whether its notices have a URL, its own or the default. */
   notice_url: boolean | null;
   /** Of work on orders: how many notices there are, where a receiver has acknowledged none of the newest; else null. */
@@ -239,7 +239,7 @@ export const findingCodes = [
   'unknown_noted',
   'no_notice_url',
   'error_difference',
-  'unknown_carried',
+  'unknown_allowed',
   'notices_unacknowledged',
   'legacy_open',
   'legacy_calls',

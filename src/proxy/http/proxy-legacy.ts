@@ -128,7 +128,7 @@ export function unknownEndpoints({ proxy }: Pick<LegacyProxy, 'proxy'>): Request
 
 /**
  * Keeps new sales off legacy for a unit whose sales are on orders. There, a write below the paths of sales that no
- * table has is refused in its family's shape, unless `merchants.unknown_write` is `carry`; so is any path that a
+ * table has is refused in its family's shape, unless `merchants.unknown_write` is `allow`; so is any path that a
  * lenient server could read as an operation's. The lane is chosen as for an operation.
  * @returns null for a call that may be proxied.
  */
@@ -139,7 +139,7 @@ async function guard(ports: Ports, call: Ongoing, method: string, target: string
   if (!is_odd && ports.tables.isProxied(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
   const family = familyOf(`${path}/`);
   const is_write = is_of_sales && !READING.has(method);
-  if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'carry')) return null;
+  if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'allow')) return null;
   // Without a token: where merchants start on legacy, legacy answers the call.
   if (call.token === null) return ports.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');
   const named: Named = slot === null ? { kind: 'merchant' } : { kind: 'slot', slot, work: 'look' };

@@ -11,8 +11,14 @@ export const routedKinds = ['devices', 'intents', 'qr'] as const;
 export type RoutedKind = (typeof routedKinds)[number];
 
 /** Policies for an endpoint, field or header that no table has; each one is counted in any case. */
-export const unknownPolicies = ['carry', 'note', 'refuse'] as const;
+export const unknownPolicies = ['allow', 'note', 'refuse'] as const;
 export type UnknownPolicy = (typeof unknownPolicies)[number];
+
+/** One of the policies. Rows and files of earlier versions say `carry` for `allow`. */
+export function policyAmong<const Policies extends readonly [string, ...string[]]>(policies: Policies) {
+  return z.preprocess((policy) => (policy === 'carry' ? 'allow' : policy), z.enum(policies));
+}
+const unknownPolicy = policyAmong(unknownPolicies);
 
 /** `observe`: the safety stop judges and reports, and moves nothing. */
 export const safetyModes = ['off', 'observe', 'armed'] as const;
@@ -77,9 +83,9 @@ export const merchantSettings = z.strictObject({
   /** Kinds with a stage of their own; the named units count for them too. */
   kinds: z.strictObject({ devices: route.optional(), intents: route.optional(), qr: route.optional() }).default({}),
   safety_stop: z.enum(safetyModes).nullable().default(null),
-  unknown_endpoint: z.enum(unknownPolicies).nullable().default(null),
-  unknown_field: z.enum(unknownPolicies).nullable().default(null),
-  unknown_header: z.enum(unknownPolicies).nullable().default(null),
+  unknown_endpoint: unknownPolicy.nullable().default(null),
+  unknown_field: unknownPolicy.nullable().default(null),
+  unknown_header: unknownPolicy.nullable().default(null),
   /** Keep this merchant's exchanges with their redacted messages, for replay. */
   capture: z.boolean().nullable().default(null),
   /** Response headers for its tills' makers (RFC 9745, RFC 8594); epoch ms. Null: none. */

@@ -48,7 +48,7 @@ describe('what is wrong is said with its place and what would fit', () => {
       shop('name: Café\nstage: canry'),
       ['shops.yaml:4:12: merchants.0.stage: Invalid option: expected one of "legacy"|"shadow"|"canary"|"orders"'],
     ],
-    ['an unknown policy', shop('unknown_field: drop'), ['shops.yaml:3:20:', '"carry"|"note"|"refuse"']],
+    ['an unknown policy', shop('unknown_field: drop'), ['shops.yaml:3:20:', '"allow"|"note"|"refuse"']],
     [
       'a share as text',
       shop('stage: canary\nshare: 5%'),

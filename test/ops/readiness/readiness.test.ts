@@ -74,7 +74,7 @@ const facts: ReadinessFacts = {
   operations: tables.operations,
   isProxied: tables.isProxied,
   stage: 'shadow',
-  unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'carry' },
+  unknown: { endpoint: 'allow', field: 'note', header: 'allow', write: 'allow' },
   notice_url: true,
   unacknowledged: null,
   credential: true,
@@ -165,23 +165,23 @@ describe('blocked', () => {
     [
       'an unknown field that is refused',
       withUnknown([{ what: 'field', name: 'body.tip' }]),
-      { unknown: { endpoint: 'carry', field: 'refuse', header: 'carry' } },
+      { unknown: { endpoint: 'allow', field: 'refuse', header: 'allow' } },
       'unknown_refused',
       /merchants set 700100200 --unknown-field note/,
     ],
     [
       'an unknown endpoint that is refused',
       withUnknown([{ what: 'endpoint', name: 'GET /stores/:id' }]),
-      { unknown: { endpoint: 'refuse', field: 'note', header: 'carry' } },
+      { unknown: { endpoint: 'refuse', field: 'note', header: 'allow' } },
       'unknown_refused',
       /--unknown-endpoint note/,
     ],
     [
       'a write of sales that no table knows and the setting refuses',
       withUnknown([{ what: 'endpoint', name: endpointName('POST', `/point/integration-api/devices/${DEVICE}/sales`) }]),
-      { unknown: { endpoint: 'carry', field: 'note', header: 'carry', write: 'refuse' } },
+      { unknown: { endpoint: 'allow', field: 'note', header: 'allow', write: 'refuse' } },
       'unknown_refused',
-      /PUENTE_MERCHANTS_UNKNOWN_WRITE=carry/,
+      /PUENTE_MERCHANTS_UNKNOWN_WRITE=allow/,
     ],
     [
       'a safety stop',
@@ -213,7 +213,7 @@ describe('blocked', () => {
     ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890`],
     ['DELETE', `/point/integration-api/devices/${DEVICE}/refund/1234567890/`],
   ])('not by a documented write that makes no sale and is proxied: %s %s', async (method, path) => {
-    const unknown = { endpoint: 'carry', field: 'note', header: 'carry', write: 'refuse' } as const;
+    const unknown = { endpoint: 'allow', field: 'note', header: 'allow', write: 'refuse' } as const;
     const found = await judged(withUnknown([{ what: 'endpoint', name: endpointName(method, path) }]), { unknown });
     expect(found.blocked_by).toEqual([]);
   });

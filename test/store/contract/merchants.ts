@@ -62,6 +62,14 @@ export function merchantTests(harness: Harness): void {
     expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
   });
 
+  it('still reads a policy by its earlier word', async () => {
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await harness.sql(`UPDATE merchants SET settings = '{"unknown_endpoint":"carry","unknown_field":"note"}'`);
+    const { merchants } = await harness.reopen();
+    const settings = { unknown_endpoint: 'allow', unknown_field: 'note', unknown_header: null };
+    expect(await merchants.merchant(MERCHANT)).toMatchObject({ settings });
+  });
+
   it('reads what a newer process wrote, and keeps the settings that only that one knows', async () => {
     const settings = { newest: 'drop', stage: 'shadow', kinds: { qr: { stage: 'orders', share: 0, newest: 9 } } };
     const window = { id: 'w', from: 1, until: 2, reason: 'why', newest: true };
