@@ -98,7 +98,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       admission.stop();
       await Promise.all([work.stop(), alerting.stop()]);
       await ports.evidence.safety.settled();
-      await inside.settle();
+      await inside.finish();
       await telemetry?.stop();
       await ports.store.close();
       await sandbox?.close();

@@ -29,7 +29,7 @@ export interface Inside {
   sandbox: Sandbox | null;
   legacy_url: string;
   /** Writes queued evidence and waits for upstream calls in flight; the store may be closed afterwards. */
-  settle(): Promise<void>;
+  finish(): Promise<void>;
 }
 
 /** @throws PuenteError bad_tables, store_unusable or bad_setting. */
@@ -92,7 +92,7 @@ export async function openInside(
     ports,
     sandbox,
     legacy_url,
-    async settle() {
+    async finish() {
       await evidence.stop();
       await Promise.all([upstream.close(), legacy_upstream.close()]);
     },

@@ -13,7 +13,7 @@ import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
 import { receiverFinder } from '../proxy/notices/request.ts';
-import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
+import { startCompleter, startInbox } from '../proxy/sales/workers.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
 import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import { paceUpstream } from '../proxy/upstream/client.ts';
@@ -88,7 +88,7 @@ export function startLoops(
   });
   const paced = paceUpstream(ports.upstreams.orders, config.reconcile.calls_per_second, ports.clock);
   const background: Ports = { ...ports, upstreams: { ...ports.upstreams, orders: paced } };
-  const events = startReconciler(background, config.reconcile.concurrency, paced.rests, telemetry);
+  const events = startInbox(background, config.reconcile.concurrency, paced.rests, telemetry);
   const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
   const bulk_moves = startBulkMoves(ports, stepRamp);
   const { wakeups } = ports.memory;

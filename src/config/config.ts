@@ -36,7 +36,7 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
   const profile = isSandbox
     ? [readFileLayer(new URL('../../config/sandbox.yaml', import.meta.url), 'config/sandbox.yaml')]
     : [];
-  const layer = withSecretsOfFiles(stack([defaults, ...profile, ...own].map(settleForms)), cwd);
+  const layer = withSecretsOfFiles(stack([defaults, ...profile, ...own].map(keepLatestForms)), cwd);
 
   const parsed = settings.safeParse(nested(layer, cwd));
   const bad = parsed.error?.issues.map((issue) => sentence(issue.path, layer)) ?? [];
@@ -252,16 +252,16 @@ function secretsInFiles(): { name: string; file: string; entry_secrets: readonly
 }
 
 /** In one layer, one form of a secret clears the other, so that a later layer wins; both at once are refused. */
-function settleForms({ values, refusals }: Layer): Layer {
-  const settled = new Map(values);
+function keepLatestForms({ values, refusals }: Layer): Layer {
+  const kept = new Map(values);
   const found = [...refusals];
   for (const { name, file } of secretsInFiles()) {
     const [given, ...more] = [name, file].filter((form) => (values.get(form)?.value ?? null) !== null);
     if (given === undefined) continue;
     if (more.length > 0) found.push(`${name} and ${file} are both set; keep one of them.`);
-    else settled.set(given === name ? file : name, { value: null, source: values.get(given)?.source ?? '' });
+    else kept.set(given === name ? file : name, { value: null, source: values.get(given)?.source ?? '' });
   }
-  return { values: settled, refusals: found };
+  return { values: kept, refusals: found };
 }
 
 /** Reads the file of each secret, trimmed; a bad file gets a sentence. @param cwd base of relative paths. */

@@ -132,7 +132,7 @@ function convertStep(table: string, row: Row): Step {
     const converted = convert(value, given);
     if (converted.value === undefined && !converted.loss && !converted.refusal) return;
     fire(run, row.id);
-    settle(run, table, row.id, path, converted);
+    reportLoss(run, table, row.id, path, converted);
     if (converted.value !== undefined) write?.(run.target, converted.value);
   };
 }
@@ -148,7 +148,7 @@ function anyPresent(reads: readonly ((from: unknown) => unknown)[], source: unkn
   return false;
 }
 
-function settle(run: Run, table: string, row: string, path: string, converted: Converted): void {
+function reportLoss(run: Run, table: string, row: string, path: string, converted: Converted): void {
   if (converted.refusal) {
     const { error, detail, limitation } = converted.refusal;
     throw refusal(error, detail, row, limitation);
@@ -207,9 +207,9 @@ function eachStep(table: string, row: Row, site: string): Step {
       for (const step of steps) step(inner);
       return inner.target;
     });
-    const settled = convert ? convert(made, { reads: NO_VALUES, context: run.context }) : { value: made };
-    settle(run, table, row.id, path, settled);
-    if (settled.value !== undefined) write(run.target, settled.value);
+    const converted = convert ? convert(made, { reads: NO_VALUES, context: run.context }) : { value: made };
+    reportLoss(run, table, row.id, path, converted);
+    if (converted.value !== undefined) write(run.target, converted.value);
   };
 }
 

@@ -39,7 +39,7 @@ export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): T
     const error = readError(body);
     const given = { rename: (property: string) => rename(family, call, property), context };
     for (const row of calls.get(`${family} ${call}`) ?? calls.get(family) ?? []) {
-      const found = matches(row, status, error) ? settle(row, error, given) : null;
+      const found = matches(row, status, error) ? resolveRow(row, error, given) : null;
       if (found) return found;
     }
     throw new PuenteError('bad_tables', `The errors table of ${family} has no default row for ${call}`); // `check` demands one
@@ -69,7 +69,7 @@ function matches(row: WrittenErrorRow, status: number, error: UpstreamError): bo
 }
 
 /** Null when the row's condition on the property or its converter finds nothing; the next row is tried then. */
-function settle(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow | null {
+function resolveRow(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow | null {
   if (row.property !== undefined) {
     const named = detailConverters.property_name?.convert(error, given) ?? null;
     if (named !== null && named !== row.property) return null;

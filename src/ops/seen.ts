@@ -68,7 +68,7 @@ export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
 }
 
 /** The wait for calls of a moment ago that are not written yet, while evidence can't be written. */
-const SETTLE_MS = 250;
+const EVIDENCE_WAIT_MS = 250;
 
 /**
  * Seen: a setting, a credential or an accepted token (a row), an accepted call, an open sale, or a proposed move.
@@ -100,7 +100,7 @@ export async function nearUnseen(ports: Ports, id: string): Promise<string[] | n
 }
 
 async function unseenOf(ports: Ports, ids: readonly string[]): Promise<{ unseen: string[]; known: Merchant[] }> {
-  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(EVIDENCE_WAIT_MS)]);
   const known = await knownMerchants(ports);
   const known_ids = new Set(known.map(({ id }) => id));
   const unseen: string[] = [];
@@ -123,7 +123,7 @@ async function refuseUnseenUnits(ports: Ports, merchant: Merchant, units: readon
   const named = new Set([...settings.units_in, ...settings.units_out]);
   const wanted = units.filter((unit) => !named.has(unit));
   if (wanted.length === 0) return;
-  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(EVIDENCE_WAIT_MS)]);
   const open = (await openSales(ports, id)).flatMap(({ slot }) => slot ?? []);
   const seen = new Set([...(await ports.store.evidence.units(id)).map(({ slot }) => slot), ...open]);
   const unseen = wanted.filter((unit) => !seen.has(unit));

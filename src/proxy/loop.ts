@@ -51,9 +51,9 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
   };
 
   const poll = async (): Promise<void> => {
-    const room = plan.concurrency - running.size;
-    if (room <= 0 || plan.rests?.() === true) return;
-    const asked = room + running.size;
+    const free = plan.concurrency - running.size;
+    if (free <= 0 || plan.rests?.() === true) return;
+    const asked = free + running.size;
     const items = await plan.take(asked);
     let left = 0;
     for (const item of items) {

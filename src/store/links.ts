@@ -291,8 +291,8 @@ export function dueLinkMethods(handOut: HandOut): Pick<StoreMethods, 'dueLinks'>
       const half = Math.ceil(limit / 2);
       const doubtful = await find('inDoubt', half);
       const others = await find('others', limit - doubtful.length);
-      const room = limit - doubtful.length - others.length;
-      const more = doubtful.length < half || room === 0 ? doubtful : await find('inDoubt', half + room);
+      const places = limit - doubtful.length - others.length;
+      const more = doubtful.length < half || places === 0 ? doubtful : await find('inDoubt', half + places);
       return [...more.slice(0, limit - others.length), ...others];
     },
   };

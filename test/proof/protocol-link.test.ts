@@ -28,7 +28,7 @@ const SALE: Sale = {
   notice_url: null,
   context: {},
   busy_error: 'queued_intent',
-  makeRoom: async () => 'freed',
+  freeUnit: async () => 'freed',
   created: () => ({ kind: 'answer', status: 201, body: {} }),
 };
 

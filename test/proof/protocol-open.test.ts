@@ -556,7 +556,7 @@ describe('a terminal that has something', () => {
       notice_url: null,
       context: {},
       busy_error: 'queued_intent',
-      makeRoom: async () => {
+      freeUnit: async () => {
         asked++;
         return 'freed';
       },

@@ -148,13 +148,13 @@ const PADDING = 2;
  */
 export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map((cell) => withTimes(String(cell))))];
-  const room = width - head.length * (PADDING + 1) - 1;
+  const available = width - head.length * (PADDING + 1) - 1;
   const widths = fitted(
     head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),
-    room,
+    available,
   );
   const [first_name = '', ...names] = head;
-  if (names.length > 1 && widths.reduce((sum, one) => sum + one, 0) > room)
+  if (names.length > 1 && widths.reduce((sum, one) => sum + one, 0) > available)
     return rows
       .map(([first = '', ...row]) =>
         tableOf(
@@ -172,8 +172,9 @@ export function tableOf(head: string[], rows: readonly (string | number)[][], wi
 
 /** Begins all lines after the first with `margin`. Does not wrap when `width` leaves less than `NARROWEST`. */
 export function hanging(text: string, margin: string, width: number = terminalWidth()): string {
-  const room = width - margin.length;
-  const lines = room < NARROWEST || room === Number.POSITIVE_INFINITY ? text : wrapAnsi(text, room, { trim: true });
+  const available = width - margin.length;
+  const lines =
+    available < NARROWEST || available === Number.POSITIVE_INFINITY ? text : wrapAnsi(text, available, { trim: true });
   return lines.replaceAll('\n', `\n${margin}`);
 }
 
@@ -182,17 +183,17 @@ function terminalWidth(): number {
 }
 
 /** Shrinks the widest columns until all fit, or all are at `NARROWEST`. */
-function fitted(widths: readonly number[], room: number): number[] {
+function fitted(widths: readonly number[], available: number): number[] {
   const sum = widths.reduce((total, one) => total + one, 0);
   const widest = Math.max(...widths);
-  if (sum <= room || widest <= NARROWEST) return [...widths];
+  if (sum <= available || widest <= NARROWEST) return [...widths];
   const others = widths.filter((one) => one < widest);
   const count = widths.length - others.length;
   const next = Math.max(NARROWEST, ...others);
-  const share = Math.floor((room - others.reduce((total, one) => total + one, 0)) / count);
+  const share = Math.floor((available - others.reduce((total, one) => total + one, 0)) / count);
   return fitted(
     widths.map((one) => (one === widest ? Math.min(widest - 1, Math.max(next, share)) : one)),
-    room,
+    available,
   );
 }
 

@@ -101,7 +101,7 @@ function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: n
   let after = 0;
   return async (now) => {
     // Viewers look for calls of a moment ago, but the board must not wait for evidence that can't be written.
-    await Promise.race([evidence.settled(), clock.sleep(SETTLE_MS)]);
+    await Promise.race([evidence.settled(), clock.sleep(EVIDENCE_WAIT_MS)]);
     const read = (from: number, size: number) => store.exchanges.calls({ since: now - PULSE_MS }, from, size);
     for await (const page of pagesOf(read, PAGE, after)) {
       for (const call of page) pulses.add(call);
@@ -111,7 +111,7 @@ function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: n
   };
 }
 
-const SETTLE_MS = 250;
+const EVIDENCE_WAIT_MS = 250;
 
 async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, unknown[]>> {
   const waiting = await store.moves.proposals({ state: 'waiting' }, MOST_PROPOSALS);

@@ -55,7 +55,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   for (const id of ids)
     await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);
-      return [...roomFor(merchant.settings.brownouts), window];
+      return [...withoutOldest(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
       // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
       const halved = encoded(say('brownout.halved', {}));
@@ -200,7 +200,7 @@ function refuseOverlap({ id, settings }: Merchant, window: Brownout): void {
   throw new PuenteError('refused', say('refusal.brownout_twice', { merchant: id, ...window_of }));
 }
 
-function roomFor(windows: readonly Brownout[]): Brownout[] {
+function withoutOldest(windows: readonly Brownout[]): Brownout[] {
   const inOrder = windows.toSorted((one, other) => one.until - other.until);
   return inOrder.slice(Math.max(0, inOrder.length - (MOST_KEPT - 1)));
 }

@@ -232,7 +232,7 @@ export function spentToday({ items }: Pick<BulkMove, 'items'>, now: number): num
   ).length;
 }
 
-export function settled(
+export function withItemState(
   bulk: BulkMove,
   item: BulkItem,
   state: Exclude<BulkItem['state'], 'waiting'>,
@@ -295,7 +295,7 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
     await wait(ports, bulk, done.detail);
     return now + REST_MS;
   }
-  await ports.store.moves.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
+  await ports.store.moves.saveBulkMove(withItemState(bulk, item, done.state, done.detail, now), bulk.revision, null);
   return null;
 }
 

@@ -96,8 +96,8 @@ function isNotApprovedOnce({ approvals, outcome }: MoneyLine): boolean {
 /** Until the replay window ends, a create in doubt is still being resolved, as reconciliation judges it. */
 function isUnconfirmed({ clock, settings }: Ports, { what, lane, outcome, at }: MoneyLine): boolean {
   if (what !== 'sale' || lane !== 'orders') return false;
-  const is_settling = clock.now() < Date.parse(at) + settings.create.replay_window_ms;
-  return outcome === 'lost' || (outcome === 'in_doubt' && !is_settling);
+  const may_be_replayed = clock.now() < Date.parse(at) + settings.create.replay_window_ms;
+  return outcome === 'lost' || (outcome === 'in_doubt' && !may_be_replayed);
 }
 
 /** Every sale and refund of the period by merchant: links and refunds of orders, then the ledger of legacy. */

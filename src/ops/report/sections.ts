@@ -69,9 +69,9 @@ export async function fleetOf(
       open_differences: open.get(id)?.length ?? 0,
     });
     fleet.verdicts[verdict]++;
-    const room = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
-    fleet.findings.push(...blockers.slice(0, room).map((one) => ({ merchant_id: id, ...one })));
-    fleet.left_out += Math.max(0, blockers.length - room);
+    const places = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
+    fleet.findings.push(...blockers.slice(0, places).map((one) => ({ merchant_id: id, ...one })));
+    fleet.left_out += Math.max(0, blockers.length - places);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return fleet;

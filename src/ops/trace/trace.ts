@@ -70,7 +70,7 @@ export type Trace = z.infer<typeof traceView>;
 /** The stories of all sales with an id (of one merchant, if named), newest first. @throws PuenteError not_found. */
 export async function traceOf(ports: Ports, asked: string, merchant_id?: string): Promise<Trace[]> {
   // Operators look for calls of a moment ago, but a trace must not wait for evidence that can't be written.
-  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(EVIDENCE_WAIT_MS)]);
   const subjects = await findSubjects(ports, asked, merchant_id);
   if (subjects.length === 0) {
     const id = maskText(asked.slice(0, LONGEST_SHOWN), true);
@@ -83,7 +83,7 @@ export async function traceOf(ports: Ports, asked: string, merchant_id?: string)
   return Promise.all(subjects.map((subject) => storyOf(ports, subject)));
 }
 
-const SETTLE_MS = 500;
+const EVIDENCE_WAIT_MS = 500;
 /** Characters of the requested id that the refusal repeats. */
 const LONGEST_SHOWN = 80;
 

@@ -211,7 +211,7 @@ function createShadowQueue(parts: EvidenceParts, upkeep: Upkeep, queue: Queue) {
     running = true;
     while (tasks.length > 0) {
       await yieldToEventLoop();
-      await shadow.room();
+      await shadow.untilFree();
       const next = tasks.shift();
       if (next === undefined) break;
       task_bytes -= next.bytes;

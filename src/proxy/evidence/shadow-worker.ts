@@ -45,7 +45,7 @@ interface Seller {
   site: string | null;
 }
 
-/** `shed`: not computed, for lack of room. */
+/** `shed`: not computed, because too many waited. */
 interface Shadowed {
   exchange: Exchange;
   found: Found;
@@ -94,7 +94,7 @@ export function createShadow(parts: ShadowParts) {
         return plain(task);
       }
     },
-    room: (): Promise<void> => creates.below(AT_ONCE),
+    untilFree: (): Promise<void> => creates.below(AT_ONCE),
   };
 }
 

@@ -287,7 +287,7 @@ function afterwards(
   over: (whole: boolean) => Promise<void>,
   { legacy_id }: ExchangeDraft,
 ): void {
-  const settle = (): void => {
+  const closed = (): void => {
     over(response.writableFinished).catch((error: unknown) =>
       door.ports.log.error('what follows an answer failed', {
         ...(legacy_id === null ? {} : { legacy_id }),
@@ -296,6 +296,6 @@ function afterwards(
       }),
     );
   };
-  if (response.closed) settle();
-  else response.once('close', settle);
+  if (response.closed) closed();
+  else response.once('close', closed);
 }

@@ -143,17 +143,17 @@ function queryText(request: IncomingMessage): string {
 
 function readable(request: IncomingMessage): Promise<void> {
   return new Promise((resolve, reject) => {
-    const settle = (): void => {
-      request.off('readable', settle).off('end', settle).off('close', closed);
+    const proceed = (): void => {
+      request.off('readable', proceed).off('end', proceed).off('close', closed);
       resolve();
     };
     const closed = (): void => {
-      request.off('readable', settle).off('end', settle);
+      request.off('readable', proceed).off('end', proceed);
       reject(new PuenteError('bad_request', 'The client went away before its request was complete'));
     };
     // A client that has disconnected already causes no more events.
     if (request.destroyed) return closed();
-    request.once('readable', settle).once('end', settle).once('close', closed);
+    request.once('readable', proceed).once('end', proceed).once('close', closed);
   });
 }
 

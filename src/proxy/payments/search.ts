@@ -15,7 +15,7 @@ import { getPayment, ownView, paymentFromOrder, readPayment } from './read.ts';
 
 /** Own sales of one reference in a search, newest first (LIM-45). */
 const OURS_AT_MOST = 50;
-/** Live sales among them that are read again, newest first; events and the reconciler refresh the others. */
+/** Live sales among them that are read again, newest first; events and recovery refresh the others. */
 const READ_AT_MOST = 5;
 /** Older payments change less often: a reference that all sales share must not cost a read of each at every poll. */
 const FRESH_PART_OF_AGE = 10;

@@ -27,7 +27,7 @@ export function createIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnsw
     notice_url: null,
     context: {},
     busy_error: 'queued_intent',
-    makeRoom: (holder, deadline) => makeRoom(ports, call, holder, deadline),
+    freeUnit: (holder, deadline) => freeUnit(ports, call, holder, deadline),
     created: (link) => createdAnswer(ports, call, link),
   });
 }
@@ -50,7 +50,7 @@ function heldFields(body: CreateBody): HeldFields {
  * Reads the order of the sale that occupies the terminal, because a missed event must never block it. When upstream
  * refuses the token, the answer is that of a create with it: nothing has shown that the terminal is busy.
  */
-export async function makeRoom(
+export async function freeUnit(
   ports: Ports,
   call: LegacyCall,
   holder: Link,

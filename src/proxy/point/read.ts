@@ -9,7 +9,7 @@ import type { Merchant } from '../routing/merchant.ts';
 import { markKnown } from '../sales/known-to-till.ts';
 import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
-import { makeRoom } from './create.ts';
+import { freeUnit } from './create.ts';
 
 /** `GET …/payment-intents/{id}`: the later of the stored state and upstream's, in legacy form. */
 export async function getIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
@@ -103,6 +103,6 @@ export async function refundIntent(ports: Ports, call: LegacyCall): Promise<Lega
   // A terminal takes one operation at a time, from either API.
   const holder = await ports.store.links.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  const room = holder === null ? 'freed' : await makeRoom(ports, call, holder, deadline);
-  return room === 'freed' ? { kind: 'proxy' } : room;
+  const freed = holder === null ? 'freed' : await freeUnit(ports, call, holder, deadline);
+  return freed === 'freed' ? { kind: 'proxy' } : freed;
 }

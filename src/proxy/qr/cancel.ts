@@ -28,8 +28,8 @@ export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise
       return (await isStillOnOrders(ports, call, slot)) ? answered(204, undefined) : { kind: 'proxy' };
     }
     const deadline = call.received_at + ports.settings.create.deadline_ms;
-    const room = await clearPointOfSale(ports, call, holder, deadline);
-    return room === 'freed' ? answered(204, undefined) : room;
+    const freed = await clearPointOfSale(ports, call, holder, deadline);
+    return freed === 'freed' ? answered(204, undefined) : freed;
   });
 }
 

@@ -69,7 +69,7 @@ async function createQr(
       notice_url,
       context: requestContext(ports, call, place.external_pos_id, mode),
       busy_error: 'order_in_doubt',
-      makeRoom: (holder, deadline) => clearPointOfSale(ports, call, holder, deadline),
+      freeUnit: (holder, deadline) => clearPointOfSale(ports, call, holder, deadline),
       created,
     });
   // One after the other: the last of several concurrent creates must remain.

@@ -58,7 +58,7 @@ export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, 
 
 /** Own sales in a search, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
 const OURS_AT_MOST = 1_000;
-/** Live sales among them that are read again, newest first; events and the reconciler refresh the others. */
+/** Live sales among them that are read again, newest first; events and recovery refresh the others. */
 const READ_AT_MOST = 10;
 /** A replay may make an order this long after its row was written; clocks may differ by the second value. */
 const MADE_WITHIN_MS = 24 * 60 * 60_000;

@@ -106,7 +106,7 @@ export async function endProxied(
   if (call.is_token_refused && !taken) return;
   try {
     if (call.is_token_refused) await ports.store.legacy_sales.openLegacySale(row);
-    await settle(ports, row, taken ? { ...change, unproven_token: null } : change);
+    await saveOutcome(ports, row, taken ? { ...change, unproven_token: null } : change);
     if (change.state === 'REFUSED') return;
     const is_doubtful = !taken && row.unproven_token !== null;
     if (is_doubtful && (await judgeUnproven(ports, row, call.token)) !== 'proven') return;
@@ -136,7 +136,7 @@ function judge(ports: Ports, { row, call }: ProxiedSale, answer: ProxiedAnswer):
   return { state: 'OPEN', legacy_id, ends_at: holdsWhileOpen(ports, call, { ...row, legacy_id }) };
 }
 
-async function settle(ports: Ports, row: LegacySale, change: LegacySaleChange): Promise<void> {
+async function saveOutcome(ports: Ports, row: LegacySale, change: LegacySaleChange): Promise<void> {
   await ports.store.legacy_sales.saveLegacySale(row.id, change);
   ports.count('legacy_sales', String(change.state).toLowerCase());
   if (change.state !== 'OPEN') return;

@@ -73,10 +73,10 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   }
   if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'proxy' };
   if (opening.kind === 'busy') {
-    const room = await sale.makeRoom(stored, deadline);
-    if (room === 'freed') return 'again';
+    const freed = await sale.freeUnit(stored, deadline);
+    if (freed === 'freed') return 'again';
     await noteOwnDoubt(ports, stored, fresh.link);
-    return counted(ports, 'busy', room);
+    return counted(ports, 'busy', freed);
   }
   // A round with a derived reference opens the same sale again; its losses are noted once.
   if (opening.kind === 'open' && round.own_reference) noteLosses(ports, fresh.link, fresh.losses);
@@ -118,8 +118,8 @@ function translated(
 async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
   const slot = slotOf(sale.family, sale.unit);
   const holder = sale.holds_unit ? await ports.store.links.liveLink(call.merchant.id, slot) : null;
-  const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
-  return room === 'freed' ? { kind: 'proxy' } : counted(ports, 'busy', room);
+  const freed = holder === null ? 'freed' : await sale.freeUnit(holder, deadline);
+  return freed === 'freed' ? { kind: 'proxy' } : counted(ports, 'busy', freed);
 }
 
 /** A store failure once the row is durable leaves the outcome to recovery (`docs/protocol.md` §3.3 a). */

@@ -157,7 +157,7 @@ export interface Sale {
   /** The error while another sale holds the unit or is in doubt. */
   busy_error: LegacyErrorName;
   /** Called when another live sale holds the unit: frees the unit (`freed`), or returns the refusal. */
-  makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
+  freeUnit(holder: Link, deadline: number): Promise<'freed' | Answered>;
   /** The answer for a created order whose link is committed. */
   created(link: Link): Answered;
 }

@@ -1,4 +1,4 @@
-/** The two background loops of sales: the completer recovers due links, the reconciler handles due events. */
+/** The two background loops of sales: the completer recovers due links, the inbox handles due events. */
 import { createEntries } from '../concurrency.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { forExchange, openDraft, type Ports } from '../ports.ts';
@@ -97,15 +97,10 @@ function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () =
 }
 
 /** Events of one order are handled in sequence. @param rests true while upstream wants fewer calls. */
-export function startReconciler(
-  ports: Ports,
-  concurrency: number,
-  rests: () => boolean,
-  telemetry: Telemetry | null,
-): Loop {
+export function startInbox(ports: Ports, concurrency: number, rests: () => boolean, telemetry: Telemetry | null): Loop {
   return startLoop({
     rests,
-    name: 'reconciler',
+    name: 'inbox',
     poll_ms: POLL_MS,
     concurrency,
     take: (limit) => ports.store.events.dueEvents(ports.clock.now(), limit),

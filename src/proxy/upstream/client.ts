@@ -258,7 +258,7 @@ export function createSlots(count: number) {
     payment_read: createQueue(),
     read: createQueue(),
   };
-  const hasRoom = (kind: SlotKind): boolean => {
+  const hasFreeSlot = (kind: SlotKind): boolean => {
     const all_reads = running.payment_read + running.read;
     if (running.write + all_reads >= count) return false;
     if (kind === 'read' && running.read >= most_reads) return false;
@@ -267,7 +267,7 @@ export function createSlots(count: number) {
   const serveNext = (): void => {
     for (const kind of KINDS) {
       const serve = waiting[kind].first();
-      if (serve === null || !hasRoom(kind)) continue;
+      if (serve === null || !hasFreeSlot(kind)) continue;
       serve();
       return;
     }
@@ -276,21 +276,21 @@ export function createSlots(count: number) {
     /** True with a slot taken, synchronously when one is free; false at the timeout. */
     take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean> {
       if (limit.isOver()) return false;
-      if (hasRoom(kind)) {
+      if (hasFreeSlot(kind)) {
         running[kind]++;
         return true;
       }
       return new Promise((resolve) => {
-        const settle = (taken: boolean): void => {
+        const end = (taken: boolean): void => {
           waiting[kind].leave(place);
           if (taken) running[kind]++;
           resolve(taken);
         };
-        const place = waiting[kind].join(() => settle(true));
-        limit.onOver(() => settle(false));
+        const place = waiting[kind].join(() => end(true));
+        limit.onOver(() => end(false));
       });
     },
-    /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has room. */
+    /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has a free slot. */
     give(kind: SlotKind): void {
       running[kind]--;
       serveNext();

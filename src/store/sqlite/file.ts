@@ -8,7 +8,7 @@ import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { failureOf, storeUnusable, unusableBecause } from './failure.ts';
-import { logState, settleLog } from './gap.ts';
+import { logState, recordLostLog } from './gap.ts';
 import { teachCover } from './reader.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 import { putInPlace, refuseUnderWay } from './under-way.ts';
@@ -55,7 +55,7 @@ export function prepareFile(options: FileOptions): void {
       migrate(database, path, migrations, options.failpoint, options.cover);
       refuseDamaged(database, path);
       refuseOtherKey(database, path, options.key_mark);
-      settleLog(database, log, options.now());
+      recordLostLog(database, log, options.now());
       if (options.sealNoticeUrl !== undefined) sealClearUrls(database, options.sealNoticeUrl);
     } finally {
       database.close();

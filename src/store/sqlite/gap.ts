@@ -61,7 +61,7 @@ export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
  * @param log as `logState` returned before the file was opened.
  * @param now epoch ms.
  */
-export function settleLog(database: Database.Database, log: ReturnType<typeof logState>, now: number): void {
+export function recordLostLog(database: Database.Database, log: ReturnType<typeof logState>, now: number): void {
   const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck();
   if (run.get(RUN.name) !== RUN.open) return;
   if (log === 'sound') {

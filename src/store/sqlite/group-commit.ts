@@ -176,7 +176,7 @@ export class WriteQueue {
       if (this.#waiting.length >= (this.#is_busy ? this.#gathering.enough : 1)) this.#postGroup();
       else this.#schedule();
     } finally {
-      settle(committed, results);
+      resolveAll(committed, results);
     }
     clearTimeout(this.#probe);
     if (!this.#well) {
@@ -192,7 +192,7 @@ export class WriteQueue {
   }
 }
 
-function settle(group: Waiting[], results: UnitResult[]): void {
+function resolveAll(group: Waiting[], results: UnitResult[]): void {
   for (const [index, { resolve, reject }] of group.entries()) {
     const result = results[index] ?? { kind: 'failed', text: 'the writer gave no answer' };
     if (result.kind === 'done' || result.kind === 'conflict' || result.kind === 'constraint') resolve(result);

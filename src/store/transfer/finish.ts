@@ -99,7 +99,7 @@ function notProved(why: string): PuenteError {
  * @param teller gets the number of rows of a table so far. @throws PuenteError conflict when a row is not equal in the
  * end.
  */
-export async function settle(
+export async function equalize(
   source: Source,
   target: Target,
   tables: readonly (readonly [CopiedTable, Shape])[],
@@ -128,14 +128,14 @@ export async function settle(
     };
     await compareTable(source, target, shape, repairs, teller(table.name));
   }
-  const settled: MigratedTable[] = [];
+  const proved: MigratedTable[] = [];
   for (const { table, shape, found } of compared) {
     const last = isEqual(found) ? found : await compareTable(source, target, shape, {}, teller(table.name));
     if (!isEqual(last)) throw notEqual(table.name, last);
     const { changed, missing, extra } = found;
-    settled.push({ table: table.name, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 });
+    proved.push({ table: table.name, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 });
   }
-  return settled;
+  return proved;
 }
 
 function isEqual({ changed, missing, extra, source_sha256, target_sha256 }: Compared): boolean {

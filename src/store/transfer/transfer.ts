@@ -13,7 +13,7 @@ import {
   TRANSFER,
 } from '../postgres/prepare.ts';
 import { noteTransferred, transferredNote } from '../sqlite/under-way.ts';
-import { finishTransfer, proveSums, settle } from './finish.ts';
+import { equalize, finishTransfer, proveSums } from './finish.ts';
 import { COPIED, type CopiedTable, keyOf, OWN_OF_FILE, type Shape } from './rows.ts';
 import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
@@ -68,15 +68,15 @@ async function copyAll(source: Source, target: Target, order: TransferOrder): Pr
     copied += await copyTable(source, target, table, teller('copying', table[0].name), failpoint);
   const outcome = { from: source.path, to: target.location, is_resumed, copied };
   if (order.is_ahead) return { ...outcome, proved: null };
-  const settled = await settle(source, target, tables, (table) => teller('comparing', table));
+  const proved = await equalize(source, target, tables, (table) => teller('comparing', table));
   const links = await proveSums(source, target);
   failpoint('transfer.proved');
   noteTransferred(source.path, { to: target.location, at: now() });
   failpoint('transfer.noted');
   const shapes = tables.map(([, shape]) => shape);
   await finishTransfer(source, target, shapes, now());
-  const rows = settled.reduce((sum, one) => sum + one.rows, 0);
-  return { ...outcome, proved: { rows, tables: settled, links, audit_lines: source.auditHead()?.sequence ?? 0 } };
+  const rows = proved.reduce((sum, one) => sum + one.rows, 0);
+  return { ...outcome, proved: { rows, tables: proved, links, audit_lines: source.auditHead()?.sequence ?? 0 } };
 }
 
 // Prepares the target: it must be empty, or an earlier run of the same transfer must have begun it.
@@ -145,7 +145,7 @@ export async function shapesOf(source: Source, target: Target): Promise<[CopiedT
 
 /**
  * A step may be repeated. Rows that changed since, rows before the last stored one, and rows that a unique index
- * refused are left to `settle`.
+ * refused are left to `equalize`.
  * @param tell gets the number of rows of the table so far. @returns rows added by this run.
  */
 async function copyTable(

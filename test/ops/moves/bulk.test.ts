@@ -1,7 +1,7 @@
 /** The next step of a bulk move: the budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
-import { nextStep, settled, spentToday, startBulkMoves, summary, viewBulk } from '../../../src/ops/moves/bulk.ts';
+import { nextStep, spentToday, startBulkMoves, summary, viewBulk, withItemState } from '../../../src/ops/moves/bulk.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
@@ -87,7 +87,7 @@ it('is shown in pages of its merchants', async () => {
 });
 
 it('settles one merchant, and sums up', () => {
-  const after = settled(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
+  const after = withItemState(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
   expect(after.items).toEqual([{ merchant_id: '1', state: 'moved', detail: 'legacy to shadow', at: NOW }, item('2')]);
   expect(summary(after).text).toBe('1 moved, 0 proposed, 0 refused, 0 skipped, 1 waiting');
 });

@@ -186,7 +186,7 @@ describe('with a sealed value that was damaged', () => {
     );
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect(lines.filter((line) => line.includes('completer failed'))).toHaveLength(1);
-    expect(lines.filter((line) => line.includes('reconciler failed'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('inbox failed'))).toHaveLength(1);
     await second.close();
   });
 });
