@@ -1,8 +1,4 @@
 /** The whole simulated world: the product's process and everything around it, made once and used for every run. */
-import { getCompileCacheDir } from 'node:module';
-import { join } from 'node:path';
-import { loadConfig } from '../../src/config/config.ts';
-import { loadTables } from '../../src/mapping/load.ts';
 import type { Log, LogFields } from '../../src/proxy/log.ts';
 import { withBreaker } from '../../src/proxy/upstream/breaker.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
@@ -17,6 +13,7 @@ import { createNetwork, type Network } from './network.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { type Rows, readRows } from './rows.ts';
 import { createService, type Service } from './service.ts';
+import { config, tables } from './settings.ts';
 import type { Plan } from './steps.ts';
 import { type MemoryStore, openMemoryStore } from './store.ts';
 
@@ -61,19 +58,6 @@ export interface SimulatedWorld {
   clocks: History['clocks'];
   starts: History['starts'];
 }
-
-/** The product's settings, all default but for what the run is about. */
-const config = loadConfig({
-  env: {
-    PUENTE_LOG_LEVEL: 'silent',
-    PUENTE_MOVES_GATE: 'advise',
-    PUENTE_MOVES_MIN_SAMPLE: '1',
-    PUENTE_DATA_DIR: '/nowhere',
-  },
-  cwd: join(import.meta.dirname, '..', '..'),
-});
-// Proved by an earlier process, where one shares its compile cache (`workers.ts`).
-const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'), getCompileCacheDir() ?? null);
 
 export function createSimulatedWorld(): SimulatedWorld {
   const clock = createSimulatedClock();

@@ -1,11 +1,11 @@
-/** Checks one seeded bug in processes of its own. */
+/** Checks seeded bugs in processes of their own. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Violation } from '../invariants.ts';
 import { type Small, snippet } from '../shrink.ts';
 import { type Outcome, runInProcesses, runTrials } from '../workers.ts';
-import { type Bug, environmentOf } from './bug.ts';
+import type { Bug } from './bug.ts';
 import type { Verdict } from './run-test.ts';
 
 /** A small plan for each bug that the simulation catches; it breaks nothing on the unchanged sources. */
@@ -32,10 +32,33 @@ export async function catchByPlans(bugs: Bug[]): Promise<Caught[]> {
   });
 }
 
+/**
+ * @param bugs that tests catch; one process runs them one after the other. @returns one for each, in their order.
+ * @throws Error when the process ends without a verdict on each.
+ */
+export async function catchByTests(bugs: Bug[]): Promise<Caught[]> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'run-test.ts'), JSON.stringify(bugs)], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  const verdicts: Verdict[] = [];
+  child.on('message', (message) => void verdicts.push(message as Verdict)); // it sends nothing else
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
+  return bugs.map(({ name, test }, index) => {
+    const verdict = verdicts[index];
+    if (verdict === undefined) throw new Error(`the test of ${name} ended with ${code} and no verdict`);
+    const what = `${test?.file}: ${test?.name || 'whole file'}`;
+    const { instead } = verdict;
+    return {
+      bug: name,
+      seeds: 0,
+      ...(instead === null ? { by: what, instead } : { by: null, instead: `${what}: ${instead}` }),
+    };
+  });
+}
+
 /** Its test, or else its plan. @throws Error when a process fails on its own. */
 export async function catchOne(bug: Bug): Promise<Caught> {
-  if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
-  const [caught] = await catchByPlans([bug]);
+  const [caught] = await (bug.test === null ? catchByPlans : catchByTests)([bug]);
   return caught as Caught; // one for each
 }
 
@@ -45,7 +68,7 @@ export async function catchOne(bug: Bug): Promise<Caught> {
  * @throws Error when a process fails on its own.
  */
 export async function catchBySeeds(bug: Bug, most: number, processes = 1, remember = false): Promise<Caught> {
-  if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
+  if (bug.test !== null) return catchOne(bug);
   const range = { from: 1, count: most, stride: 1, first: true };
   const { found, tally } = await runInProcesses(range, processes, { bug });
   const [first] = found;
@@ -95,23 +118,4 @@ export function judged(
 
 function told({ invariant, text }: Violation): string {
   return `${invariant} ${text.split('\n')[0]}`;
-}
-
-/** @throws Error when the process ends without a verdict. */
-async function catchByTest(
-  bug: Bug,
-  { file, name }: NonNullable<Bug['test']>,
-): Promise<Pick<Caught, 'by' | 'instead'>> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'run-test.ts')], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    env: { ...process.env, ...environmentOf(bug) },
-  });
-  let verdict: Verdict | undefined;
-  child.once('message', (message) => {
-    verdict = message as Verdict; // it sends nothing else
-  });
-  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
-  if (verdict === undefined) throw new Error(`the test of ${bug.name} ended with ${code} and no verdict`);
-  const what = `${file}: ${name || 'whole file'}`;
-  return verdict.instead === null ? { by: what, instead: null } : { by: null, instead: `${what}: ${verdict.instead}` };
 }
