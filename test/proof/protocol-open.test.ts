@@ -457,6 +457,45 @@ describe('a terminal that has something', () => {
       expect(await links()).toHaveLength(1);
     });
 
+    it.each<[string, boolean, LinkChange, number]>([
+      ['it is repeated likewise', true, {}, 0],
+      ['it is not, when it was answered before', false, {}, 1],
+      ['it is not, when the create waited for less than a sale takes', false, { acknowledged_at: NOON + 1_500 }, 1_001],
+      [
+        'it is not, when that was answered later, by a clock that was set back',
+        false,
+        { acknowledged_at: NOON + 2_001 },
+        0,
+      ],
+      ['it is not, when nobody was answered', false, { acknowledged_at: null }, 0],
+    ])('by another process: %s', async (_what, is_repeated, change, arrived_ms) => {
+      const link = await live({ ...over, known_by: 'till', ...change });
+      stand.ports.memory.sales.answered.delete(requestOf(link));
+      stand.now = NOON + 2_000;
+      stand.answers = [creates({}, 2)];
+      const answer = await arrivedAt(SINCE, { received_at: NOON + arrived_ms });
+      expect((answer as { body?: { id?: unknown } }).body?.id === link.legacy_id).toBe(is_repeated);
+      expect(names()).toEqual(is_repeated ? [] : ['create']);
+    });
+
+    it('by another process is not repeated by another request', async () => {
+      const link = await live({ ...over, known_by: 'till' });
+      stand.ports.memory.sales.answered.delete(requestOf(link));
+      stand.now = NOON + 2_000;
+      stand.answers = [creates({ external_reference: 'mesa-5' }, 2)];
+      expect(await arrivedAt(SINCE, { ...OTHER, received_at: NOON })).not.toMatchObject({
+        body: { id: link.legacy_id },
+      });
+      expect(names()).toEqual(['create']);
+    });
+
+    it('by this process is known by the monotonic clock, whatever the wall clock says', async () => {
+      const link = await live({ ...over, known_by: 'till' });
+      stand.now = NOON + 2_000;
+      stand.answers = [creates({}, 2)];
+      expect(await arrivedAt(SINCE, { received_at: NOON })).not.toMatchObject({ body: { id: link.legacy_id } });
+    });
+
     it('does not stand in the way when it was erased', async () => {
       const link = await live({ ...over, known_by: 'notice' });
       stand.ports.memory.sales.answered.set(requestOf(link), { legacy_id: 'erased', at_ms: 1 });

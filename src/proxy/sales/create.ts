@@ -148,12 +148,12 @@ export type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
  */
 export async function openRow(
   ports: Ports,
-  { token, merchant, is_by_unit }: Pick<LegacyCall, 'token' | 'merchant' | 'is_by_unit'>,
+  { token, merchant, is_by_unit, received_at }: Pick<LegacyCall, 'token' | 'merchant' | 'is_by_unit' | 'received_at'>,
   link: Link,
 ): Promise<Row> {
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
-  const meanwhile = await answeredMeanwhile(ports, link);
+  const meanwhile = await answeredMeanwhile(ports, link, received_at);
   // Its till sent this create before any answer: what it came to know since then does not count.
   const retriable = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, known_by: null };
   if (meanwhile !== null && retriedSale({ holder: null, retriable }, link, windows) !== null)
@@ -179,11 +179,30 @@ export async function openRow(
   return row;
 }
 
-/** The equal sale that was first answered 2xx after this create arrived, while it waited for its turn or its merchant. */
-async function answeredMeanwhile({ memory, store, exchange }: Ports, link: Link): Promise<Link | null> {
-  const answered = memory.sales.answered.get(requestOf(link));
-  if (answered === undefined || exchange === null || answered.at_ms < exchange.started_tick_ms) return null;
-  return await store.links.link(answered.legacy_id);
+/** No sale is answered, paid and its notice acknowledged in less. */
+const SHORTEST_SALE_MS = 1_000;
+/** More than a merchant opens while one create waits. */
+const SALES_LOOKED_AT = 100;
+
+/**
+ * The equal sale that was first answered 2xx after this create arrived, while it waited for its turn or its merchant.
+ * What this process answered is known by the monotonic clock, what another one answered by the wall clock.
+ */
+async function answeredMeanwhile(
+  { clock, memory, store, exchange }: Ports,
+  link: Link,
+  received_at: number,
+): Promise<Link | null> {
+  const own = memory.sales.answered.get(requestOf(link));
+  if (own !== undefined && exchange !== null && own.at_ms >= exchange.started_tick_ms)
+    return await store.links.link(own.legacy_id);
+  const now = clock.now();
+  if (now - received_at < SHORTEST_SALE_MS) return null;
+  const isEqual = (one: Link): boolean => requestOf(one) === requestOf(link) && one.legacy_id !== own?.legacy_id;
+  // Later than now: by a clock that was set back since.
+  const isSince = (at: number | null): boolean => at !== null && at >= received_at && at <= now;
+  const sales = await store.history.linksOf(link.merchant_id, 0, Number.MAX_SAFE_INTEGER, SALES_LOOKED_AT);
+  return sales.find((one) => isEqual(one) && isSince(one.acknowledged_at)) ?? null;
 }
 
 /** Ages by the wall or the monotonic clock, whichever is smaller: a clock set forward makes no retry a new sale (`test/faults/README.md` F47). */

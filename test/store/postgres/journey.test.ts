@@ -8,6 +8,7 @@ import { loadConfig } from '../../../src/config/config.ts';
 import {
   ARGENTINA,
   type Bench,
+  BRAZIL,
   call,
   DEVICE,
   eventually,
@@ -141,6 +142,42 @@ describe('two Puentes on one database', () => {
     expect((await first.control(`/pos/${ARGENTINA}/SUC001POS001/pay`, { body: {} })).status).toBe(200);
     expect((await put(second)).status).toBe(204);
     expect(ordersOver(230_000)).toEqual(['processed']);
+  });
+
+  it('open no second sale for a create that waits at one while the other answers an equal one, and its notice is acknowledged', async () => {
+    const receiver = await startReceiver();
+    await first.notify(BRAZIL, { notice_url: receiver.url });
+    const create = (app: App) =>
+      call(`${app.public_url}${POINT}/devices/${DEVICE}/payment-intents`, {
+        token: tokenOf(BRAZIL),
+        body: { amount: 2400 },
+      });
+    const fault = {
+      method: 'GET',
+      path: '/users/me',
+      kind: 'delay',
+      when: 'before',
+      delay_ms: 2_500,
+      merchant: BRAZIL,
+    };
+    await first.control('/faults', { body: { ...fault, times: 1 } });
+    const waiting = create(second);
+    await eventually(
+      async () => first.sandbox.world.faults,
+      ([one]) => one?.acted === 1,
+    );
+    const sold = await create(first.app);
+    expect(sold.status, sold.text).toBe(201);
+    await first.atTerminal('pay', { merchant: BRAZIL, device: DEVICE });
+    await eventually(
+      () => server.run(url, `SELECT known_by FROM links WHERE merchant_id = '${BRAZIL}'`),
+      ([one]) => one?.known_by === 'notice',
+    );
+    const repeated = await waiting;
+    expect([repeated.status, repeated.body], repeated.text).toEqual([201, sold.body]);
+    expect(ordersOver(2400)).toEqual(['processed']);
+    await first.control('/faults', { method: 'DELETE' });
+    await receiver.close();
   });
 
   const ordersOver = (amount_minor: number): string[] =>
