@@ -56,7 +56,7 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
     for (const contestant of able.filter((name) => contestantOf(name).is_node)) {
       plan.progress(`${words}, ${case_name}: warming up ${contestant}`);
       const limit = performance.now() + WARM_UP_LIMIT_MS;
-      const asked = { case_name, duration_ms: WARM_UP_STEP_MS, rate: null };
+      const asked = { case_name, duration_ms: Math.min(WARM_UP_STEP_MS, plan.duration_ms), rate: null };
       for (let done = 0; done < warmUpOf(plan, case_name) && performance.now() < limit; ) {
         done += (
           await stand.measure(contestant, { ...asked, in_flight: Math.min(WARM_UP_IN_FLIGHT, Math.max(...list)) })
