@@ -12,7 +12,7 @@ const pages = [...readdirSync(join(HOUSE, 'docs')).map((name) => `docs/${name}`)
   .filter((name) => name.endsWith('.md'))
   .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, name), 'utf8')) }));
 const withCommands = pages.filter(({ blocks }) => blocks.some(({ language }) => language === 'sh'));
-/** On this page npm finds the program itself, as it does for users. */
+/** On this page npm finds the program itself for the first command, as it does for users. */
 const FIRST_PAGE = 'docs/quick-start.md';
 /** Only ends a test that hangs: a page has some thirty commands, each one or two Node processes. */
 const PAGE_LIMIT_MS = 600_000;

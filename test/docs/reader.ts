@@ -42,7 +42,8 @@ export interface Reader {
 }
 
 /**
- * @param npx `real` is npm's own, which takes more than a second per command; `quick` replaces it by a shortcut.
+ * @param npx `real` is npm's own for the first command, as users type it; it takes ten times a command's processor time,
+ * so a shortcut stands in for it afterwards, and for `quick` from the start.
  * @param place a folder for one reader after the other. Each finds a new clone; what Node compiled for the last one is left.
  * @throws Error when no port is free.
  */
@@ -57,7 +58,7 @@ export async function sitDown(npx: 'real' | 'quick', place: string): Promise<Rea
   let server: ChildProcess | null = null;
   let typed = 0;
   const env = {
-    PATH: `${npx === 'quick' ? `${makeShortcut(place)}:` : ''}${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
+    PATH: `${makeShortcut(place, npx === 'real')}:${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
     HOME: home,
     LANG: 'C.UTF-8',
     npm_config_update_notifier: 'false',
@@ -139,12 +140,16 @@ function empty(directory: string, but: string): void {
     rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** @returns the folder of an `npx` that runs only Puente's program. */
-function makeShortcut(place: string): string {
+/** @returns the folder of an `npx` that runs only Puente's program; npm's own does it once, if `first_is_real`. */
+function makeShortcut(place: string, first_is_real: boolean): string {
   const folder = join(place, 'bin');
   mkdirSync(folder);
+  const once = join(folder, 'once');
+  if (first_is_real) writeFileSync(once, '');
   const lines = [
     '#!/bin/sh',
+    // The other folders of the search path, so that npm's npx is found.
+    `if rm '${once}' 2>/dev/null; then PATH="\${PATH#*:}" exec npx "$@"; fi`,
     '[ "$1" = puente ] || { echo "only puente is here, not $1" >&2; exit 127; }',
     `shift; exec node '${join(place, 'puente', 'bin', 'puente.js')}' "$@"`,
   ];
