@@ -11,8 +11,10 @@ export const OUTSIDE = 'outside';
 /** Each chain has its own directory, sandbox and terminals. */
 const CHAIN_KILLS = 50;
 
-/** So many tenths of a point's kills; the rest is in other chains. */
+/** So many tenths of a point's kills, at least one; the rest is in other chains. */
 const tenths = (count: number): number => Math.ceil((REPEATS * count) / 10);
+/** So many tenths more, in a chain that has the point already. */
+const moreTenths = (count: number): number => Math.floor((REPEATS * count) / 10);
 
 /** From the replay to the settlement, each more than once in a row: every start finds what the kill before it left. */
 const IN_RECOVERY = [
@@ -31,18 +33,17 @@ const IN_RECOVERY = [
 export const PLAN = {
   create: [
     ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'create.before_send', 'create.answer_read'),
-    ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'answer.sent'),
+    ...rounds(moreTenths(4), 'create.before_row', 'create.row_written', 'answer.sent'),
     ...rounds(tenths(6), 'create.settled'),
     ...rounds(tenths(4), 'answer.sent'),
     // Of the writer thread, which only SQLite has.
     ...(IS_ON_SERVER ? [] : rounds(tenths(10), 'store.group_posted')),
   ],
-  /** `test/faults/README.md` F34: 20 in a row. */
-  recovery: rounds(Math.max(2, tenths(2)), ...IN_RECOVERY),
-  inbox: rounds(tenths(10), 'event.before_inbox', 'event.received'),
-  notice: [
+  recovery: rounds(tenths(2), ...IN_RECOVERY),
+  event: [
+    ...rounds(tenths(10), 'event.before_inbox', 'event.received'),
     ...rounds(tenths(6), 'notices.committed', 'order.applied', 'notice.sent', 'notice.recorded'),
-    ...rounds(tenths(4), 'notices.committed', 'notice.sent', 'notice.recorded'),
+    ...rounds(moreTenths(4), 'notices.committed', 'notice.sent', 'notice.recorded'),
   ],
   toggle: rounds(tenths(10), 'stage.before_save', 'stage.saved'),
   proxied: rounds(tenths(10), 'proxied.row_written'),

@@ -11,11 +11,12 @@ import { type Child, killChildren, StartRefused } from './child.ts';
 import { seeded } from './random.ts';
 import { createSlots } from './slots.ts';
 import { bundleSources, type Stand, startStand, usualBuild } from './stand.ts';
-import { type Fault, FIRST_FAULTS, faultsOf, nameOf, straceMissing, underStrace, wasInjected } from './syscalls.ts';
+import { type Fault, faultsOf, firstFaultsOf, nameOf, straceMissing, underStrace, wasInjected } from './syscalls.ts';
 import { startTill, type Till } from './till.ts';
 
 /** Includes those of the first start; for a longer proof: `CRASH_SYSCALL_FAULTS=2400`. */
-const FAULTS = Number(process.env.CRASH_SYSCALL_FAULTS ?? 20);
+const FAULTS = Number(process.env.CRASH_SYSCALL_FAULTS ?? 15);
+const FIRST_FAULTS = firstFaultsOf(FAULTS);
 /** Faults on one directory; then its terminals are used up. */
 const FAULTS_OF_CHAIN = 25;
 const ROUNDS = 3;

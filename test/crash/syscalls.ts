@@ -55,7 +55,10 @@ export function faultsOf(count: number, kinds = KINDS): Fault[] {
   });
 }
 
-export const FIRST_FAULTS = faultsOf(SHARES, FIRST_KINDS);
+/** At least one of each kind, and at most the shares. */
+export function firstFaultsOf(count: number): Fault[] {
+  return faultsOf(Math.min(count, SHARES), FIRST_KINDS);
+}
 
 /** Null where strace works; otherwise the reason. */
 export function straceMissing(): string | null {
