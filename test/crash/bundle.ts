@@ -25,10 +25,14 @@ export function buildIn(root: string, folder: string): Build {
  */
 export async function writeBundle(root: string, folder: string): Promise<void> {
   const standIns = standInsOf(root);
+  const unused = new Set(standIns.map(({ name }) => name));
   const plugin: Plugin = {
     name: 'places-of-the-sources',
     resolveId: (id, importer = '') => standIns.find(({ stands }) => stands(id, importer))?.name,
-    load: (id) => standIns.find(({ name }) => name === id)?.code,
+    load(id) {
+      unused.delete(id);
+      return standIns.find(({ name }) => name === id)?.code;
+    },
     transform: (code, id) => (id.startsWith(join(root, 'src')) ? inItsOldPlace(code, id) : null),
   };
   const build = await rolldown({
@@ -43,6 +47,7 @@ export async function writeBundle(root: string, folder: string): Promise<void> {
   // CommonJS, because an import of `node:http` loads every export, WebSockets too; minified text is faster to parse.
   await build.write({ dir: folder, format: 'cjs', minify: true, keepNames: true, ...names });
   await build.close();
+  if (unused.size > 0) throw new Error(`no module is replaced any more by ${[...unused].join(', ')} of bundle.ts`);
 }
 
 /** Entry files of all threads, by name. */
@@ -81,10 +86,11 @@ export const loadTables = () => assemble(JSON.parse(documents));`,
     },
     {
       name: 'parsed-defaults',
-      stands: (id, importer) => id === 'yaml' && importer.endsWith('/config/layers.ts'),
-      code: `import { LineCounter, parseDocument as read } from 'yaml';
+      stands: (id, importer) => id === 'yaml' && importer.endsWith('/config/config.ts'),
+      code: `import { LineCounter, parseDocument as read, visit as visitAll } from 'yaml';
 const defaults = { errors: [], warnings: [], toJS: () => (${JSON.stringify(parse(defaults))}) };
 export const parseDocument = (text, options) => (text === ${JSON.stringify(defaults)} ? defaults : read(text, options));
+export const visit = (document, visitor) => document === defaults || visitAll(document, visitor);
 export { LineCounter };`,
     },
     {
