@@ -55,16 +55,27 @@ function isForgotten({ wallAt }: Evidence, ofKey: TillCall[]): boolean {
   return ofKey.some(({ from, to }) => first !== undefined && wallAt(to ?? from) - wallAt(first.from) >= KEY_MEMORY_MS);
 }
 
-/** A request without a key repeats an equal one that has had no successful answer since. */
-function isRepetition({ wallAt }: Evidence, call: TillCall, unkeyed: TillCall[]): boolean {
+/** A request without a key repeats an equal one that has had no successful answer since, and that no read has shown. */
+function isRepetition(evidence: Evidence, call: TillCall, unkeyed: TillCall[]): boolean {
+  const { wallAt } = evidence;
   const same = unkeyed.filter(
     (one) => one !== call && one.refund?.minor === call.refund?.minor && one.from <= call.from,
   );
   const last = same.findLast(({ left }) => isTaken({ status: left }));
   const untold = same.filter((one) => one.from > (last?.to ?? 0) && isUnknown(one));
-  return untold.some(({ from, to }) => {
+  return untold.some((one) => {
+    const { from, to } = one;
     const age_ms = wallAt(call.from) - wallAt(from);
-    return to !== null && to < call.from && age_ms >= 0 && age_ms < REPEATS_WITHIN_MS;
+    const isLate = to === null || to >= call.from || age_ms < 0 || age_ms >= REPEATS_WITHIN_MS;
+    return !isLate && !isSeen(evidence, one, call);
+  });
+}
+
+/** The till has read in between that its sale was refunded. */
+function isSeen({ calls }: Evidence, one: TillCall, call: TillCall): boolean {
+  return calls.some(({ sale, from, to, status, state }) => {
+    const isShown = status === 200 && (state === 'partially_reverted' || state === 'reverted');
+    return isShown && sale === one.sale && from >= one.from && to !== null && to <= call.from;
   });
 }
 

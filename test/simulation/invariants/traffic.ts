@@ -24,15 +24,22 @@ export const lanesKept: Rule = (evidence) => {
     const { legacy_id, what, sale } = call;
     if (what === 'sell' && isTaken(call)) wrong.push(...bornRight(evidence, call, proxied));
     if (legacy_id === null || call.status === null || what === 'sell' || what === 'probe') continue;
-    if (proxied && evidence.link.has(legacy_id) && isOwn(evidence, call))
+    const isOnOrders = wasOnOrders(evidence, call);
+    if (proxied && isOnOrders && isOwn(evidence, call))
       wrong.push(`a ${what} of sale ${sale} went to legacy, and it was created on orders`);
-    if (!proxied && evidence.intent.has(legacy_id))
+    if (!proxied && !isOnOrders && evidence.intent.has(legacy_id))
       wrong.push(`a ${what} of sale ${sale} went to orders, and it was created on legacy`);
   }
   for (const { legacy_id, stage_at_birth } of evidence.links)
     if (stage_at_birth === 'legacy') wrong.push(`${legacy_id} was written after its merchant had been moved to legacy`);
   return wrong;
 };
+
+/** A till refunds the payment that it read last, which may be the one before its newest create. */
+function wasOnOrders({ link, links }: Evidence, { legacy_id, refund }: TillCall): boolean {
+  if (refund === null) return link.has(legacy_id ?? '');
+  return links.some(({ payment_id }) => payment_id === refund.payment_id);
+}
 
 /** An id of another merchant is unknown, and legacy may answer so. */
 function isOwn({ sale }: Evidence, call: TillCall): boolean {
