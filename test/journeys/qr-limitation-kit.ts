@@ -21,6 +21,17 @@ export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions
   return narrowDifferences(told.direct, told.orders);
 }
 
+/** The differences as `compare` finds them, and the newest order of the orders lane as the orders API then shows it. */
+export async function compareWithOrder(run: Run): Promise<{ found: string[]; order: Record<string, unknown> }> {
+  let order: Record<string, unknown> = {};
+  const found = await compare(async (till, world) => {
+    const lines = await run(till, world);
+    order = await newestOrder(world);
+    return lines;
+  });
+  return { found, order };
+}
+
 export function each<T>(
   run: (till: QrTill, world: OpenQrWorld) => Promise<T>,
   options: Partial<WorldOptions> = {},
@@ -50,7 +61,7 @@ export async function ask(world: OpenQrWorld, path: string, more: object = {}): 
 }
 
 /** The newest order as the orders API shows it; an empty answer without one. */
-export async function newestOrder(world: OpenQrWorld): Promise<Record<string, unknown>> {
+async function newestOrder(world: OpenQrWorld): Promise<Record<string, unknown>> {
   const id = [...world.bench.sandbox.world.orders.keys()].at(-1);
   const answer = await call(`${world.control_url}/v1/orders/${id}`, { token: tokenOf(world.merchant) });
   return answer.body as Record<string, unknown>; // read by key only
