@@ -47,16 +47,20 @@ export const PLAN = {
   ],
   toggle: rounds(tenths(10), 'stage.before_save', 'stage.saved'),
   proxied: rounds(tenths(10), 'proxied.row_written'),
-  qr_create: rounds(
-    tenths(2),
-    'create.before_row',
-    'create.row_written',
-    'create.before_send',
-    'create.answer_read',
-    'create.settled',
-    'answer.sent',
-  ),
-  qr_replace: [...rounds(tenths(6), 'cancel.marked'), ...rounds(tenths(8), 'cancel.sent')],
+  /** Most sales replace an earlier one, whose order is canceled first. */
+  qr_create: [
+    ...rounds(
+      tenths(2),
+      'create.before_row',
+      'create.row_written',
+      'create.before_send',
+      'create.answer_read',
+      'create.settled',
+      'answer.sent',
+    ),
+    ...rounds(tenths(6), 'cancel.marked'),
+    ...rounds(tenths(8), 'cancel.sent'),
+  ],
   qr_refund: rounds(tenths(10), 'refund.row_written', 'refund.answer_read', 'refund.settled'),
   first_start: rounds(tenths(5), 'migration.begun', 'migration.applied', 'migration.committed'),
   migration: [

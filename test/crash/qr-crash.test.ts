@@ -11,8 +11,11 @@ const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
 type Chain = Parameters<typeof runQrChain>;
 const crashes: [name: string, points: string[], work: Chain[3]][] = [
-  ['during a QR create [F33]', PLAN.qr_create, sellEverywhere],
-  ['between the cancel and the create of a replaced QR sale [F33]', PLAN.qr_replace, sellEverywhere],
+  [
+    'during a QR create, and between the cancel and the create of a replaced sale [F33]',
+    PLAN.qr_create,
+    sellEverywhere,
+  ],
   ['during a refund [F33]', PLAN.qr_refund, refundSales],
 ];
 
