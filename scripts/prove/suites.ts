@@ -107,6 +107,14 @@ const suites: readonly Suite[] = [
     counts: { NIGHT: 1 },
   },
   {
+    name: 'capture',
+    about: 'a capture of many calls, assessed and replayed',
+    promise: 'P7',
+    what: 'every sum of an assessment equals the counts of the tills',
+    files: ['test/journeys/assess'],
+    counts: { CAPTURED_CALLS: 10_000 },
+  },
+  {
     name: 'ops',
     about: 'every route of the ops door without, with wrong and with right credentials; the audit chain',
     promise: 'P16',
