@@ -122,15 +122,15 @@ type Translate = (table: CompiledTable, source: unknown, context: MappingContext
 
 /** Caches answers of frozen contexts: tills poll terminal states, and the tables were a tenth of such a read. */
 function remembering(work: Translate): Translate {
-  const known = new WeakMap<MappingContext, { table: CompiledTable; source: unknown; told: Translated }>();
+  const known = new WeakMap<MappingContext, { table: CompiledTable; source: unknown; translated: Translated }>();
   return (table, source, context) => {
     if (!Object.isFrozen(context)) return work(table, source, context);
     const before = known.get(context);
-    if (before?.table === table && before.source === source) return before.told;
-    const told = work(table, source, context);
-    freezeAll(told.value);
-    known.set(context, { table, source, told });
-    return told;
+    if (before?.table === table && before.source === source) return before.translated;
+    const translated = work(table, source, context);
+    freezeAll(translated.value);
+    known.set(context, { table, source, translated });
+    return translated;
   };
 }
 

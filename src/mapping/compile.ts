@@ -51,7 +51,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
     to,
     rows,
     apply(source, context) {
-      const run: Run = { source, context, target: {}, fired: [], losses: [], element: '', told: new Map() };
+      const run: Run = { source, context, target: {}, fired: [], losses: [], element: '', listed: new Map() };
       for (const name of names) run.target[name] = {};
       const site = context.site;
       const steps = (typeof site === 'string' ? programs.get(site) : undefined) ?? programs.get(OTHER_SITE) ?? [];
@@ -67,7 +67,7 @@ interface Run extends Applied {
   /** Place inside an `each`, such as `data.terminals[2].`; empty outside. */
   element: string;
   /** How often a loss was recorded: of each unknown field by its name, and of each row in a list. */
-  told: Map<string, number>;
+  listed: Map<string, number>;
 }
 
 type Step = (run: Run) => void;
@@ -157,13 +157,13 @@ function reportLoss(run: Run, table: string, row: string, path: string, converte
 }
 
 function lose(run: Run, row: string, loss: Loss): void {
-  if (run.element === '' || isToldAgain(run, row)) run.losses.push(loss);
+  if (run.element === '' || isListedAgain(run, row)) run.losses.push(loss);
 }
 
-function isToldAgain({ told }: Run, name: string): boolean {
-  const times = told.get(name) ?? 0;
+function isListedAgain({ listed }: Run, name: string): boolean {
+  const times = listed.get(name) ?? 0;
   if (times >= MOST_ELEMENTS) return false;
-  told.set(name, times + 1);
+  listed.set(name, times + 1);
   return true;
 }
 
@@ -227,14 +227,14 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
       if (known.has(key)) continue;
       if (policy === 'refuse') throw refusal('additional_property', key);
       // All further fields are counted already.
-      if (run.told.has(OTHERS)) return;
+      if (run.listed.has(OTHERS)) return;
       const where = [...at, key];
       const name = printPath(anyElement(where));
-      if (run.told.size < MOST_UNKNOWN || run.told.has(name)) {
+      if (run.listed.size < MOST_UNKNOWN || run.listed.has(name)) {
         const why = `orders have no counterpart of ${propertyName(where)}`;
-        if (isToldAgain(run, name)) run.losses.push({ table, path: printPath(where), why, unknown: true });
+        if (isListedAgain(run, name)) run.losses.push({ table, path: printPath(where), why, unknown: true });
       } else {
-        run.told.set(OTHERS, 1);
+        run.listed.set(OTHERS, 1);
         run.losses.push({ table, path: OTHERS, why: 'orders have no counterpart of more fields', unknown: true });
       }
     }

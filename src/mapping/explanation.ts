@@ -66,10 +66,10 @@ export function refusalOf(
   if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
   const entry = legacyError(family, String(error.facts.error));
   if (entry === null) throw error;
-  const told = errorBody(family, entry, String(error.facts.detail ?? ''));
+  const body = errorBody(family, entry, String(error.facts.detail ?? ''));
   const [by] = describeFired(tables.documents, [String(error.facts.row)]);
   return {
-    refusal: { status: entry.status, error: String(told.error), message: String(told.message) },
+    refusal: { status: entry.status, error: String(body.error), message: String(body.message) },
     refused_by: by ? { row: by.row, why: by.why } : null,
   };
 }

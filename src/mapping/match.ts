@@ -132,9 +132,9 @@ function note(
 
 /** Null counts as absent: typed clients read both as null. */
 function differenceOfPresence(legacy: unknown, orders: unknown): ComparedField['difference'] {
-  const told = legacy !== undefined && legacy !== null;
-  if (told === (orders !== undefined && orders !== null)) return null;
-  return told ? 'missing' : 'extra';
+  const has_legacy = legacy !== undefined && legacy !== null;
+  if (has_legacy === (orders !== undefined && orders !== null)) return null;
+  return has_legacy ? 'missing' : 'extra';
 }
 
 function differenceOf(legacy: unknown, orders: unknown): ComparedField['difference'] {

@@ -110,7 +110,7 @@ describe('a message', () => {
   it('keeps instants, amounts and lists as programs read them', () => {
     const window = { since_at: '2026-01-31T09:00:00Z', until_at: '2026-01-30T09:00:00Z' };
     expect(say('refusal.empty_window', window).text).toContain('since (2026-01-31T09:00:00Z)');
-    expect(say('step.refund_asked', { sum: '12345.50 ARS' }).text).toContain('12345.50 ARS');
+    expect(say('step.refund_requested', { sum: '12345.50 ARS' }).text).toContain('12345.50 ARS');
     expect(say('skipped_stage', { stages: ['shadow', 'canary'] }).text).toContain('shadow, canary');
   });
 

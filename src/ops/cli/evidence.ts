@@ -245,7 +245,7 @@ export function readinessText(readiness: Readiness): string {
     `Judged at ${judged_at} by tables ${tables_revision}.`,
     section('Blockers', readiness.blockers),
     section(verdict === 'ready' ? 'Not proven, and not in the way of the next move' : 'Unproven', readiness.unproven),
-    section('Acknowledged, and not in the way', readiness.acknowledged),
+    section('Acknowledged; does not block', readiness.acknowledged),
     section('Remarks', readiness.remarks),
     operations.length === 0 ? 'No call of this merchant was seen.' : calls,
   ]

@@ -256,7 +256,7 @@ function erasureText({ merchant_id, erased, holdings, in_the_way, backups }: Era
   const head = erased ? `Merchant ${merchant_id} is erased.` : `Merchant ${merchant_id} has:`;
   const next =
     in_the_way.length > 0
-      ? ['In the way:', ...in_the_way.map((one) => `  ${one}`)]
+      ? ['Held back by:', ...in_the_way.map((one) => `  ${one}`)]
       : [`Erase it: puente erase ${merchant_id} --apply --reason …`];
   const kept = backups.length === 0 ? [] : [`Earlier backups still contain it: ${backups.join(', ')}`];
   return [head, tableOf(['what', erased ? 'rows gone' : 'rows'], rows), ...(erased ? [] : next), ...kept].join('\n');

@@ -108,12 +108,12 @@ async function watched<View>(
   }
 }
 
-function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
-  const judged = judgementText(told.judgement);
-  if (!('result' in told)) return `dry run, not moved: merchant ${path.id} stays as it is\n${judged}`;
-  if (told.result === 'unchanged') return movedText(told);
-  if (told.result === 'moved') return `${movedText(told)}\n${judged}`;
-  const { id, expires_at } = told.proposed;
+function moveText(answer: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
+  const judged = judgementText(answer.judgement);
+  if (!('result' in answer)) return `dry run, not moved: merchant ${path.id} stays as it is\n${judged}`;
+  if (answer.result === 'unchanged') return movedText(answer);
+  if (answer.result === 'moved') return `${movedText(answer)}\n${judged}`;
+  const { id, expires_at } = answer.proposed;
   const next = `Another approver can approve it until ${expires_at}: puente moves approve ${id} --reason …`;
   return `proposed, not moved: merchant ${path.id} stays as it is\n${next}\n${judged}`;
 }
@@ -124,9 +124,9 @@ function movedText({ id, revision, in_force, judgement, result }: Moved & { resu
   return `${result === 'unchanged' ? 'nothing to change: ' : ''}merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
 }
 
-function rollbackText(told: RolledBack, { path: { id } }: Given): string {
-  const { result, withdrawn, left, before } = told;
-  const drain = drainText(told);
+function rollbackText(answer: RolledBack, { path: { id } }: Given): string {
+  const { result, withdrawn, left, before } = answer;
+  const drain = drainText(answer);
   if (result === 'unchanged')
     return `nothing to change: merchant ${id} is on legacy already, and waits for no move\n${drain}`;
   const was_there = Object.values(before).every(({ intended }) => intended === 'legacy');

@@ -29,7 +29,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
         .requiredOption('--steps <percents>', 'percent of the units, ascending, such as 5,25,50,100', stepsIn)
         .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
     input: ({ fields, options: { steps, soak: soak_ms } }) => ({ ...fields, steps, soak_ms }),
-    text: (told) => (Array.isArray(told) ? previewText(told) : rampText(told)),
+    text: (answer) => (Array.isArray(answer) ? previewText(answer) : rampText(answer)),
   }),
   'ramps list': face<RampView[]>({
     examples: ['puente ramps list --open'],
@@ -49,7 +49,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
   'ramps show': face<RampView | RampStepView>({
     about: 'a ramp merchant by merchant, or what the next step of one of them waits for',
     examples: [`puente ramps show ${MOVE}`, `puente ramps show ${MOVE} 700100200`],
-    text: (told) => ('conditions' in told ? stepText(told) : rampText(told)),
+    text: (answer) => ('conditions' in answer ? stepText(answer) : rampText(answer)),
   }),
   'ramps approve': face<RampView>({
     notes: 'The person who proposed it can not approve it. Each step is judged when its time has come.',

@@ -101,7 +101,7 @@ function saleFacts(words: Words, sale: Sale): Html {
   return html`<dl class="facts">
 <dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${family} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${moneyOf(words, sale) ?? t('sale.no_amount')}</dd>
-<dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
+<dt>${t('sale.created_on')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
 <dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
 ${ids}
@@ -137,12 +137,12 @@ function messagesOf(words: Words, calls: readonly Call[]): Content {
 /** The till's request, the upstream requests with their answers, and the answer to the till. */
 function fourMessages({ t }: Words, { request, answer, upstream }: NonNullable<Call['messages']>): Html {
   return html`<div class="messages">
-${messageBox(t('trace.asked'), `${request.method} ${request.target}`, request.body)}
+${messageBox(t('trace.request'), `${request.method} ${request.target}`, request.body)}
 ${upstream.map(
   (one) => html`${messageBox(t('trace.upstream'), `${one.method} ${one.path}`, one.body)}
 ${messageBox(t('trace.upstream_answer'), one.status === null ? t('trace.no_answer') : String(one.status), one.answer)}`,
 )}
-${messageBox(t('trace.told'), String(answer.status), answer.body)}
+${messageBox(t('trace.answer'), String(answer.status), answer.body)}
 </div>`;
 }
 

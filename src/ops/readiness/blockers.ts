@@ -191,8 +191,8 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   ];
   if (allowed.length === 0) return found;
   const names = allowed.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
-  const told = { names: names.join(', '), more: allowed.length - names.length };
-  return [...found, finding('unknown_allowed', told, `puente unknowns --merchant ${merchant_id}`)];
+  const listed = { names: names.join(', '), more: allowed.length - names.length };
+  return [...found, finding('unknown_allowed', listed, `puente unknowns --merchant ${merchant_id}`)];
 }
 
 /** Nothing has shown that the receiver of the merchant takes what Puente sends. */

@@ -300,17 +300,17 @@ export const readinessView = z.object({
 });
 export type Readiness = z.infer<typeof readinessView>;
 
-/** @param told the facts of this code's message, or another message. @param of the call that it is about. */
+/** @param message the facts of this code's message, or another message. @param of the call that it is about. */
 export function finding(
   code: FindingCode,
-  told: Readonly<Record<string, Fact>> | Spoken,
+  message: Readonly<Record<string, Fact>> | Spoken,
   command: string | null,
   of: Partial<Pick<Finding, 'operation' | 'sample'>> = {},
 ): Finding {
-  const { text: what, said } = isSpoken(told) ? told : say(code, told);
+  const { text: what, said } = isSpoken(message) ? message : say(code, message);
   return { code, what, said, command, operation: null, sample: null, ...of };
 }
 
-function isSpoken(told: Readonly<Record<string, Fact>> | Spoken): told is Spoken {
-  return 'said' in told;
+function isSpoken(message: Readonly<Record<string, Fact>> | Spoken): message is Spoken {
+  return 'said' in message;
 }

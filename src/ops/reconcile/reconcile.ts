@@ -99,12 +99,12 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
     if (live.length >= MOST_LIVE) tally.left_out = true;
     for (const link of live) {
       seen.add(link.legacy_id);
-      yield* told(ports, ask, tally, link, await compare(ports, link, ask.apply));
+      yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
     }
   }
   for await (const link of changedSince(ports, since, ask.merchant)) {
     if (seen.has(link.legacy_id)) continue;
-    yield* told(ports, ask, tally, link, await compare(ports, link, ask.apply));
+    yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
   }
 }
 
@@ -117,7 +117,7 @@ async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGe
     const orphan = await findOrphan(ports, event);
     if (orphan === null) continue;
     const about = { merchant_id: event.user_id ?? '', legacy_id: null, order_id: event.order_id };
-    yield* told(ports, ask, tally, about, orphan === 'unread' ? orphan : await takeBack(ports, orphan, ask.apply));
+    yield* report(ports, ask, tally, about, orphan === 'unread' ? orphan : await takeBack(ports, orphan, ask.apply));
   }
 }
 
@@ -148,7 +148,7 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
 /** Comparisons per progress message: often enough for a person, seldom enough for a terminal. */
 const PROGRESS_EVERY = 50;
 
-async function* told(
+async function* report(
   ports: Ports,
   { apply }: ReconcileAsk,
   tally: Tally,

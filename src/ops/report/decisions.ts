@@ -115,19 +115,19 @@ async function concerns(
 
 function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): Line<'decisions'> {
   const { text: reason, said } = reasonOf({ who, reason: stored, detail });
-  const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
+  const { before = null, after = null, ...evidence } = shortened(detail) as typeof detail; // an object stays one
   const change = changeOf({ action, detail });
   return { sequence, at: iso(at), who, action, subject, reason, said, ...change, before, after, evidence };
 }
 
 /** Without long lists, and without the path of a notice URL, which lines of the first builds contain. */
-function told(value: unknown, name = ''): unknown {
+function shortened(value: unknown, name = ''): unknown {
   if (typeof value === 'string') return name === 'notice_url' ? shownUrl(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (!Array.isArray(value))
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, told(part, key)]));
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, shortened(part, key)]));
   const more = value.length - MOST_ENTRIES;
-  return [...value.slice(0, MOST_ENTRIES).map((one) => told(one)), ...(more > 0 ? [`${more} more`] : [])];
+  return [...value.slice(0, MOST_ENTRIES).map((one) => shortened(one)), ...(more > 0 ? [`${more} more`] : [])];
 }
 
 /** Keeps the newest lines of many, in bounded memory. */

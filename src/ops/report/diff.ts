@@ -157,13 +157,13 @@ function changed(
 ): ReportDiff['changes'] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .map((line) => {
-      const [was, is] = [told(before.get(line)), told(after.get(line))];
+      const [was, is] = [shownOf(before.get(line)), shownOf(after.get(line))];
       return { part, line, before: was.value, after: is.value, before_said: was.said, after_said: is.said };
     })
     .filter((one) => one.before !== one.after);
 }
 
-function told(measured: number | Spoken | undefined): { value: number | string | null; said: Said | null } {
+function shownOf(measured: number | Spoken | undefined): { value: number | string | null; said: Said | null } {
   if (typeof measured === 'object') return { value: measured.text, said: measured.said };
   return { value: measured ?? null, said: null };
 }

@@ -183,7 +183,7 @@ function callRows(
       last: timeOf(words, one.last_at),
     })),
     shadow: report.shadow.map(({ operation, verdict, code: refusal, error, count }) => {
-      const refused = { code: code(refusal), told: code(error) };
+      const refused = { code: code(refusal), answer: code(error) };
       return { operation, verdict: t(`report.shadow.${verdict}`), ...refused, calls: count };
     }),
     receivers: report.receivers.map(({ merchant_id, receiver, success_rate: rate, ...one }) => ({

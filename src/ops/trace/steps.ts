@@ -143,7 +143,7 @@ export function stepsOfExchange(exchange: StoredExchange, written: Written = {})
 function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
   const called = { operation, stage, lane, took_ms: rounded(duration_ms, 1) };
   if (status === TILL_LEFT) return say('step.till_left', called);
-  return say('step.till_told', { ...called, status, error: error === String(status) ? null : error });
+  return say('step.till_answered', { ...called, status, error: error === String(status) ? null : error });
 }
 
 function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {
@@ -170,7 +170,7 @@ function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, writte
     const row_at = written[note.name]?.find((one) => one >= at && one <= end) ?? at;
     const asked_at = Math.min(end, Math.max(next, row_at));
     next = asked_at + note.duration_ms;
-    return step(asked_at, 'asked', 'upstream', id, upstreamSaid(note));
+    return step(asked_at, 'called', 'upstream', id, upstreamSaid(note));
   });
 }
 
@@ -194,7 +194,7 @@ export function stepOfState(seen: {
 }
 
 function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
-  return step(received_at, 'told', 'event', String(sequence), say('step.event', { action, verified, state }));
+  return step(received_at, 'reported', 'event', String(sequence), say('step.event', { action, verified, state }));
 }
 
 /** A notice is made and committed with its state. @param state_times epoch ms of the link's states, ascending. */
@@ -226,7 +226,7 @@ function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: numbe
   const { id, number, amount_minor, refunded_minor, reference_id, upstream_id, state, created_at, updated_at } = refund;
   const sumOf = (minor: number | null): string | null =>
     minor === null ? null : `${decimalText(minor, exponent) ?? '?'} ${currency}`;
-  const opened = step(created_at, 'written', 'refund', id, say('step.refund_asked', { sum: sumOf(amount_minor) }));
+  const opened = step(created_at, 'written', 'refund', id, say('step.refund_requested', { sum: sumOf(amount_minor) }));
   if (state === 'SENDING') return [opened];
   const facts = { state, sum: sumOf(refunded_minor), number: String(reference_id ?? number), order: upstream_id };
   return [opened, step(updated_at, 'settled', 'refund', id, say('step.refund_ended', facts))];
@@ -244,14 +244,14 @@ export const traceStep = z.object({
 type TraceStep = z.infer<typeof traceStep>;
 
 /**
- * `asked`: upstream is called. `told`: upstream reports a change. `moved`, `settled`: a sale's or refund's new state.
+ * `called`: upstream is called. `reported`: upstream reports a change. `moved`, `settled`: a sale's or refund's new state.
  */
 const RANKS = {
   call: 0,
   translated: 1,
   written: 2,
-  asked: 3,
-  told: 4,
+  called: 3,
+  reported: 4,
   moved: 5,
   settled: 6,
   noticed: 7,

@@ -45,7 +45,7 @@ export function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote):
   const took_ms = rounded(duration_ms, 1);
   const is_proxied = name === 'legacy';
   if (status === null)
-    return is_proxied ? say('step.proxied_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
+    return is_proxied ? say('step.proxied_unanswered', { took_ms }) : say('step.called_unanswered', { name, took_ms });
   const answer = { status, code, took_ms };
-  return is_proxied ? say('step.proxied', answer) : say('step.asked', { name, ...answer });
+  return is_proxied ? say('step.proxied', answer) : say('step.called', { name, ...answer });
 }

@@ -29,13 +29,14 @@ export function createAfter(
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
     const proxied = noteProxied(call, closed_tick_ms);
     if (metrics !== null) measure(metrics, call, request, response, closed_tick_ms, proxied);
-    const told = call.proxied_at === null ? toldBy(response) : await followProxied(ports, call, response, closed_at);
+    const sent =
+      call.proxied_at === null ? answerSentBy(response) : await followProxied(ports, call, response, closed_at);
     if (call.proven_id === null) call.proven_id = await proved(ports, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
     noteUnknowns(ports, call);
-    const messages = messagesOf(call, request, told);
-    const exchange = exchangeOf(ports, call, told, closed_tick_ms - call.draft.started_tick_ms, messages);
-    const task = shadowOf(ports, call, exchange, request, told, messages);
+    const messages = messagesOf(call, request, sent);
+    const exchange = exchangeOf(ports, call, sent, closed_tick_ms - call.draft.started_tick_ms, messages);
+    const task = shadowOf(ports, call, exchange, request, sent, messages);
     if (task === null) ports.evidence.finished(exchange, fieldsOf(ports, call, request));
     else ports.evidence.shadowed(task);
     if (exchange.lane === 'orders') ports.evidence.safety.note(exchange, call.draft.doubt_of);
@@ -77,12 +78,12 @@ function measure(
 }
 
 /** Stores what legacy's answer shows about sales. @returns that answer. */
-function followProxied(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<Told> {
+function followProxied(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<SentAnswer> {
   return inTurn(ports, call, async () => {
-    const told = await legacyAnswerOf(call, response, isBodyOfUse(ports, call));
-    await endSale(ports, call, told, closed_at);
-    await noteEnd(ports, call, told);
-    return told;
+    const sent = await legacyAnswerOf(call, response, isBodyOfUse(ports, call));
+    await endSale(ports, call, sent, closed_at);
+    await noteEnd(ports, call, sent);
+    return sent;
   });
 }
 
@@ -125,14 +126,14 @@ function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
 }
 
 /** Stores the outcome of a proxied create; without a complete answer the outcome is unknown. */
-async function endSale(ports: Ports, call: Ongoing, told: Told, closed_at: number): Promise<void> {
+async function endSale(ports: Ports, call: Ongoing, sent: SentAnswer, closed_at: number): Promise<void> {
   if (call.sale === null) return;
   const whole = call.watched?.whole === true;
-  await endProxied(ports, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
+  await endProxied(ports, call.sale, whole ? { status: sent.status, body: sent.body } : null, closed_at);
 }
 
 /** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */
-async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Promise<void> {
+async function noteEnd(ports: Ports, call: Ongoing, { status, body }: SentAnswer): Promise<void> {
   const { operation, token, watched, merchant_id, path } = call;
   if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
   const answer = { status, body: async () => body ?? (await bodyOf(watched)) };
@@ -166,7 +167,7 @@ function noteUnknowns(ports: Ports, call: Ongoing): void {
 // What the evidence gets of a finished call: the exchange, and the input of its shadow.
 
 /** The answer that the till got, Puente's own or proxied. */
-export interface Told {
+export interface SentAnswer {
   status: number;
   headers: Record<string, string>;
   /** Null when there was none, or it is unreadable. */
@@ -174,15 +175,19 @@ export interface Told {
 }
 
 /** Puente's own answer. */
-export function toldBy(response: ServerResponse): Told {
+export function answerSentBy(response: ServerResponse): SentAnswer {
   const own = ownAnswerOf(response);
   if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
   return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
 }
 
 /** The answer of a proxied call. @param reading whether to parse its body. */
-export async function legacyAnswerOf({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
-  if (watched === null || ownAnswerOf(response) !== null) return toldBy(response);
+export async function legacyAnswerOf(
+  { watched }: Ongoing,
+  response: ServerResponse,
+  reading: boolean,
+): Promise<SentAnswer> {
+  if (watched === null || ownAnswerOf(response) !== null) return answerSentBy(response);
   const { status, headers } = watched;
   return { status, headers, body: reading ? await bodyOf(watched) : null };
 }
@@ -191,7 +196,7 @@ export async function legacyAnswerOf({ watched }: Ongoing, response: ServerRespo
 export function exchangeOf(
   ports: Ports,
   call: Ongoing,
-  told: Told,
+  sent: SentAnswer,
   duration_ms: number,
   messages: CapturedMessages | null,
 ): Exchange {
@@ -206,9 +211,9 @@ export function exchangeOf(
     stage: stageOf(ports, call),
     unit: call.unit,
     legacy_id: draft.legacy_id,
-    status: told.status,
-    error: told.status < 400 ? null : errorNamed(told.body),
-    outcome: outcomeOfCall(call, told.status),
+    status: sent.status,
+    error: sent.status < 400 ? null : errorNamed(sent.body),
+    outcome: outcomeOfCall(call, sent.status),
     duration_ms,
     tables_revision: ports.tables.of(call.proven_id).revision,
     // Copies, because work that still runs for the call may change the draft.
@@ -237,7 +242,7 @@ export function shadowOf(
   call: Ongoing,
   exchange: Exchange,
   request: IncomingMessage,
-  told: Told,
+  sent: SentAnswer,
   messages: CapturedMessages | null,
 ): ShadowTask | null {
   const { operation, token, merchant } = call;
@@ -246,7 +251,7 @@ export function shadowOf(
   return {
     exchange,
     request: askedIn(call, request),
-    legacy_body: call.watched?.whole === true ? told.body : null,
+    legacy_body: call.watched?.whole === true ? sent.body : null,
     token,
     site: merchant?.site ?? null,
     voucher: merchant?.settings.voucher ?? ports.settings.merchants.voucher,
@@ -266,7 +271,7 @@ function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request']
 }
 
 /** The messages of a captured call, redacted before they are queued or stored; null for any other call. */
-export function messagesOf(call: Ongoing, request: IncomingMessage, told: Told): CapturedMessages | null {
+export function messagesOf(call: Ongoing, request: IncomingMessage, sent: SentAnswer): CapturedMessages | null {
   if (call.draft.rules?.captured !== true || call.operation === null) return null;
   // Capture is a setting of the claimed merchant, which may not be the proven one.
   if (call.proven_id !== null && call.proven_id !== call.merchant_id) return null;
@@ -277,7 +282,7 @@ export function messagesOf(call: Ongoing, request: IncomingMessage, told: Told):
       headers: singleHeaders(request),
       body: call.body ?? null,
     },
-    answer: told,
+    answer: sent,
     upstream: [...call.draft.sent],
   });
 }

@@ -183,10 +183,10 @@ const UNPROVEN_LIFETIME_MS = 24 * 3_600_000;
 /** A sale is read at most this long: nobody pays it later, and a legacy switched off must not hold units for ever. */
 const ASKED_ABOUT_FOR_MS = 30 * 86_400_000;
 
-type Told = Pick<ProxiedCreate, 'body' | 'headers' | 'operation'>;
+type CallOfSale = Pick<ProxiedCreate, 'body' | 'headers' | 'operation'>;
 
 /** The later of `routing.legacy_hold_ms` and the lifetime that the till sets. @returns epoch ms. */
-export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number {
+export function holdsUntil(ports: Ports, call: CallOfSale, is_proven: boolean): number {
   const now = ports.clock.now();
   const lives_until = livesUntil(call, now);
   const believed = is_proven ? lives_until : Math.min(lives_until, now + UNPROVEN_LIFETIME_MS);
@@ -194,13 +194,13 @@ export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number
 }
 
 /** The same for a sale that legacy accepted; longer when a read of legacy shows its end. */
-export function holdsWhileOpen(ports: Ports, call: Told, sale: LegacySale): number {
+export function holdsWhileOpen(ports: Ports, call: CallOfSale, sale: LegacySale): number {
   const held_until = holdsUntil(ports, call, true);
   return hasEnd(sale) ? Math.max(held_until, ports.clock.now() + ASKED_ABOUT_FOR_MS) : held_until;
 }
 
 /** By the header, the body or the default of v1; now without any of them. @returns epoch ms. */
-function livesUntil({ body, headers, operation }: Told, now: number): number {
+function livesUntil({ body, headers, operation }: CallOfSale, now: number): number {
   const { expiration_date } = (body ?? {}) as { expiration_date?: unknown }; // any JSON value but null
   const date = Date.parse(String(expiration_date)); // NaN without one
   const ttl_s = headers['x-ttl-store-preference'] ?? '';

@@ -30,9 +30,9 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(state).toMatch(/ terminada, .* processed; .* FINISHED$/);
     const refund = { state: 'DONE', sum: '1234567.50 ARS', number: '19', order: null };
     expect(told('step.refund_ended', refund)).toMatch(/ (hecha|feito), 1\.234\.567,50 ARS \(/);
-    expect(told('step.refund_asked', { sum: null })).not.toContain('none');
+    expect(told('step.refund_requested', { sum: null })).not.toContain('none');
     const asked = { name: 'users_me', status: 200, code: null, took_ms: 1 };
-    expect(told('step.asked', asked)).toMatch(/de quién es el token|de quem é o token/);
+    expect(told('step.called', asked)).toMatch(/de quién es el token|de quem é o token/);
     const event = { action: 'order.processed', verified: true, state: 'done' };
     expect(told('step.event', event)).toContain('atendido');
   });

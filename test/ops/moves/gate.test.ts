@@ -67,7 +67,7 @@ describe('with the gate enforced', () => {
     await sellWhatIsRefused();
     const refused = await bench.move({ stage: 'canary', share: 5, override: true }, EVA);
     expect(refused.body).toMatchObject({ error: 'refused', needs: 'nothing' });
-    expect(messageOf(refused)).toContain('The field body.tip came once; it is in no table');
+    expect(messageOf(refused)).toContain('The field body.tip was seen once; it is in no table');
   });
 
   it('shadow needs nothing; canary says how many calls are missing, and so does its preview', async () => {

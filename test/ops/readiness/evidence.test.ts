@@ -74,7 +74,7 @@ describe('of a shadowed merchant', () => {
       'legacy_only: 1 call of cancel of an intent went well, on legacy alone: on orders only a canary proves it.',
       'never_seen: No refund was ever seen: it is proven by one that goes well from a till of this merchant.',
       expect.stringMatching(/^no_notice_url: Notices of intents would have nowhere to go/),
-      'unknown_noted: The field body.tip came once, and is in no table.',
+      'unknown_noted: The field body.tip was seen once, and is in no table.',
     ]);
     expect(found.unproven.map(({ command }) => command)).toContain(
       `puente merchants set ${ARGENTINA} --notify https://… --reason …`,
@@ -217,7 +217,7 @@ it('readiness names small sales by QR, which legacy takes and orders would refus
     expect(blockers).toEqual([
       expect.objectContaining({
         code: 'predicted_refusal',
-        what: expect.stringMatching(/^qr\.put_order: legacy took it once, .*the least one of its site/),
+        what: expect.stringMatching(/^qr\.put_order: legacy accepted it once, .*the least one of its site/),
       }),
     ]);
   } finally {

@@ -125,7 +125,7 @@ describe('blocked', () => {
     const found = await judged(book);
     expect(found.verdict).toBe('blocked');
     expect(found.blocked_by).toEqual(['predicted_refusal']);
-    expect(found.blockers[0]?.what).toMatch(/legacy took it 3 times, and orders would refuse it: 400 \w+/);
+    expect(found.blockers[0]?.what).toMatch(/legacy accepted it 3 times, and orders would refuse it: 400 \w+/);
     expect(found.blockers[0]?.command).toMatch(/^puente differences show 700100200 [0-9a-f]{16}$/);
     expect(found.blockers[0]?.sample).toMatch(/^01978a5c-/);
   });

@@ -271,7 +271,7 @@ describe('diff', () => {
     expect(diff.changes).toEqual([
       { part: 'traffic', line: 'point.create_intent orders', before: 3, after: null, ...unsaid },
       { part: 'traffic', line: 'point.create_intent legacy', before: null, after: 5, ...unsaid },
-      { part: 'merchants', line: '9', before: null, after: 'canary 5 %, stopped, blocked, 2 in the way', ...canary },
+      { part: 'merchants', line: '9', before: null, after: 'canary 5 %, stopped, blocked, 2 blockers', ...canary },
     ]);
     expect(diff.decisions.map(({ sequence }) => sequence)).toEqual([5]);
     expect(diffReports(before, before).changes).toEqual([]);

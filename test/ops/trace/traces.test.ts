@@ -255,7 +255,7 @@ describe('a sale created on legacy', () => {
       () => trace('mesa 6'),
       ({ steps }) => steps.some(({ kind }) => kind === 'shadow'),
     );
-    expect(told(found, 6)).toContain('shadow: On paper orders would have taken');
+    expect(told(found, 6)).toContain('shadow: On paper, orders would have accepted');
     expect(told(found, 5)).toContain('loss: x-corporation-id would not have reached');
     expect(found.rules.length).toBeGreaterThan(0);
   });
