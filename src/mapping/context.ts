@@ -60,7 +60,7 @@ export const contextSchema = z.object({
   payment_id: z.int().optional().describe('The number of the payment; on answers about payments and merchant orders.'),
   transaction_id: z.string().optional().describe('The payment inside the order, `PAY…`; on a refund of a part of it.'),
   refund_minor: z.int().optional().describe('The part to refund, minor units; on a refund that is not the whole.'),
-  refund_number: z.int().optional().describe('A minted number, for a refund without one; on answers about refunds.'),
+  refund_number: z.int().optional().describe('A synthetic number, for a refund without one; on answers about refunds.'),
   refunds: z
     .array(z.unknown())
     .optional()

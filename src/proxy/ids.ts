@@ -23,7 +23,7 @@ const EPOCH_MS = 1_767_225_600_000;
 const PER_MILLISECOND = 1_000;
 
 /** Makes numbers that rise and never repeat in this process; between processes the unique index decides. */
-export function createMint(): (now: number) => number {
+export function createSyntheticNumbers(): (now: number) => number {
   let last = 0;
   return (now) => {
     last = Math.max(last + 1, FIRST_MERCHANT_ORDER_ID + Math.max(0, now - EPOCH_MS) * PER_MILLISECOND);
@@ -32,21 +32,22 @@ export function createMint(): (now: number) => number {
 }
 
 /** True for a synthetic number; false for real ones of 19 digits, which a double can't hold. */
-export function isMintedMerchantOrder(id: number): boolean {
+export function isSyntheticMerchantOrder(id: number): boolean {
   return id >= FIRST_MERCHANT_ORDER_ID && id <= Number.MAX_SAFE_INTEGER;
 }
 
-export function isMintedPayment(payment_id: string): boolean {
+/** True for a number that Puente made for a payment without one. @param payment_id digits. */
+export function isSyntheticPayment(payment_id: string): boolean {
   return Number(payment_id) >= FIRST_MERCHANT_ORDER_ID - PAYMENT_OFFSET;
 }
 
 /** The merchant order of the sale with this synthetic payment number; null for a real one. */
 export function merchantOrderOfPayment(payment_id: string): number | null {
-  return isMintedPayment(payment_id) ? Number(payment_id) + PAYMENT_OFFSET : null;
+  return isSyntheticPayment(payment_id) ? Number(payment_id) + PAYMENT_OFFSET : null;
 }
 
 /** The payment number of a paid QR sale to which upstream gave no numeric one; null without a payment. */
-export function mintedPaymentId(link: Link, order: Order): string | null {
+export function syntheticPaymentId(link: Link, order: Order): string | null {
   const paid = order.status === 'processed' || order.status === 'refunded';
   return paid && link.merchant_order_id !== null ? String(link.merchant_order_id - PAYMENT_OFFSET) : null;
 }

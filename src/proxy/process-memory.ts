@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
 import { createCache, createEntries, createKeyedMutex, createLru, createWakeup } from './concurrency.ts';
-import { createMint, uuidV7 } from './ids.ts';
+import { createSyntheticNumbers, uuidV7 } from './ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
 import type { Secret } from './vault.ts';
@@ -35,7 +35,7 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       boot: String(randomUUID()),
       legacyId: (now: number): string => uuidV7(now),
       /** A rising synthetic number, for merchant orders and refunds (`proxy/ids.ts`). */
-      number: createMint(),
+      number: createSyntheticNumbers(),
       /** For `X-Idempotency-Key`: one for each row. */
       idempotencyKey: (): string => randomUUID(),
       /** [0, 1). */

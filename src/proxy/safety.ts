@@ -255,6 +255,7 @@ function isRepeated({ seen }: Window, { window_ms }: SafetyRules, at: number, fa
   return last !== undefined && at - last < Math.max(window_ms, ROW_ENDS_AFTER_MS);
 }
 
+/** What counts of a window at `now`, epoch ms: sums of its last `window_ms`, and the faults in a row. */
 export function sumsOf(window: Window, rules: SafetyRules, now: number): Sums {
   const first = Math.floor(now / sliceOf(rules)) - SLICES;
   const in_a_row = rowAt(window, now);

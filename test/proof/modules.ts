@@ -45,7 +45,7 @@ export const groups: readonly Group[] = [
     tests: [
       'test/proxy/sales/advance.test.ts',
       'test/proxy/sales/advance-qr.test.ts',
-      'test/proxy/sales/minted.test.ts',
+      'test/proxy/sales/synthetic.test.ts',
       'test/proxy/sales/small.test.ts',
       'test/proof/state*.test.ts',
       // What a link says of itself, and the sums of its refunds, are asked for in these stories.

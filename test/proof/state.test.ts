@@ -4,11 +4,11 @@ import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import {
-  createMint,
-  isMintedMerchantOrder,
-  isMintedPayment,
+  createSyntheticNumbers,
+  isSyntheticMerchantOrder,
+  isSyntheticPayment,
   merchantOrderOfPayment,
-  mintedPaymentId,
+  syntheticPaymentId,
 } from '../../src/proxy/ids.ts';
 import { comparableInstant, type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
@@ -82,13 +82,13 @@ describe('the notices of a QR sale', () => {
   });
 });
 
-describe('minted numbers', () => {
+describe('synthetic numbers', () => {
   const FIRST = 8_000_000_000_000_000;
   const PAYMENT = 7_000_000_000_000_000;
   const EPOCH = Date.UTC(2026, 0, 1);
 
   it('rise from the first one, a thousand for each millisecond', () => {
-    const mint = createMint();
+    const mint = createSyntheticNumbers();
     expect([mint(0), mint(EPOCH), mint(EPOCH + 1), mint(EPOCH + 1), mint(EPOCH)]).toEqual([
       FIRST,
       FIRST + 1,
@@ -99,8 +99,8 @@ describe('minted numbers', () => {
   });
 
   it('are told from real ones', () => {
-    expect([isMintedMerchantOrder(FIRST - 1), isMintedMerchantOrder(FIRST)]).toEqual([false, true]);
-    expect([isMintedPayment(String(PAYMENT - 1)), isMintedPayment(String(PAYMENT))]).toEqual([false, true]);
+    expect([isSyntheticMerchantOrder(FIRST - 1), isSyntheticMerchantOrder(FIRST)]).toEqual([false, true]);
+    expect([isSyntheticPayment(String(PAYMENT - 1)), isSyntheticPayment(String(PAYMENT))]).toEqual([false, true]);
     expect(merchantOrderOfPayment('16500000001')).toBeNull();
     expect(merchantOrderOfPayment(String(PAYMENT + 5))).toBe(FIRST + 5);
   });
@@ -111,8 +111,8 @@ describe('minted numbers', () => {
     ['created', null],
     ['canceled', null],
   ])('of the payment of a sale that is %s: %s', (status, expected) => {
-    expect(mintedPaymentId(live({ ...SALE, merchant_order_id: FIRST + 5 }), order({ status }))).toBe(expected);
-    expect(mintedPaymentId(live(), order({ status }))).toBeNull();
+    expect(syntheticPaymentId(live({ ...SALE, merchant_order_id: FIRST + 5 }), order({ status }))).toBe(expected);
+    expect(syntheticPaymentId(live(), order({ status }))).toBeNull();
   });
 });
 

@@ -73,7 +73,7 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     },
   },
   refund_number: {
-    says: 'the number that the service gave the refund, else the minted one',
+    says: 'the number that the service gave the refund, else the synthetic one',
     convert: (value, { reads }) => ({ value: wholeNumber(reads[0]).value ?? value }),
   },
   refund_status: {

@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { decimalText } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
-import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
+import { isSyntheticMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
@@ -256,11 +256,11 @@ async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy i
 async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   if (!/^[1-9]\d{0,17}$/.test(text)) return [];
   const number = Number(text);
-  const is_order = isMintedMerchantOrder(number);
+  const is_order = isSyntheticMerchantOrder(number);
   const payment = is_order ? [] : subjectsOf('payment', await ports.store.links.linkByPayment(text));
-  const minted = is_order ? number : merchantOrderOfPayment(text);
-  if (minted === null || !Number.isSafeInteger(minted)) return payment;
-  const link = await ports.store.links.linkByMerchantOrder(minted);
+  const synthetic = is_order ? number : merchantOrderOfPayment(text);
+  if (synthetic === null || !Number.isSafeInteger(synthetic)) return payment;
+  const link = await ports.store.links.linkByMerchantOrder(synthetic);
   return [...payment, ...subjectsOf(is_order ? 'merchant order' : 'payment', link)];
 }
 

@@ -222,6 +222,7 @@ function close(server: Server, grace_ms: number): Promise<void> {
   });
 }
 
+/** Why a port can't be listened on and how to repair it, as the end of a sentence about the port. */
 export function refusedPort(port: number, error: NodeJS.ErrnoException): string {
   if (error.code === 'EACCES')
     return `is kept from this user by the machine; allow it with \`sysctl net.ipv4.ip_unprivileged_port_start=${port}\`, or give the service CAP_NET_BIND_SERVICE, or choose a port above 1023`;

@@ -11,7 +11,7 @@ import {
   merchantContext,
   refused,
 } from '../http/answer.ts';
-import { isMintedPayment, orderNumberOf } from '../ids.ts';
+import { isSyntheticPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
 import { noteRead } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
@@ -49,7 +49,7 @@ export async function showPayment(ports: Ports, call: LegacyCall, link: Link, fr
 /** Cached for each state of the order, so that an event causes a new read. @param fresh_ms how old an answer may be. */
 export async function readPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<PaymentRead> {
   const { payment_id, order_version } = link;
-  if (payment_id === null || isMintedPayment(payment_id)) return { kind: 'missing' };
+  if (payment_id === null || isSyntheticPayment(payment_id)) return { kind: 'missing' };
   const key = `payment ${link.merchant_id} ${payment_id} ${order_version}`;
   const read = (): Promise<UpstreamOutcome> => sendPaymentRead(ports, call.token, payment_id);
   const isKept = (one: UpstreamOutcome): boolean =>
@@ -95,6 +95,7 @@ export async function ownView(
   return own;
 }
 
+/** The legacy body of a payment, made from its order, which is read first while the sale is open. */
 export async function paymentFromOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown> {
   const current = link.state === 'LIVE' ? await readLink(ports, link, call.token) : link;
   const refunds = await refundsOfOrder(ports, call, current);

@@ -167,6 +167,7 @@ export function findRefund(
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
 }
 
+/** What an order says of one of its refunds. @param exponent decimals of the payment's currency. */
 export function factsOf(node: RefundNode, exponent: number): RefundFacts {
   return {
     upstream_id: node.id ?? null,
@@ -206,6 +207,7 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
   return { ...seen, settled: await settleDoubt(ports, link.legacy_id, seen.order, plan.exponent) };
 }
 
+/** True while a refund of the sale has no outcome. */
 export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
   return (await ports.store.refunds.refunds(link.legacy_id)).some(isOpen);
 }

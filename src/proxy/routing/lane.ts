@@ -4,7 +4,7 @@ import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { OperationKind } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/answer.ts';
-import { isMintedMerchantOrder, merchantOrderOfPayment } from '../ids.ts';
+import { isSyntheticMerchantOrder, merchantOrderOfPayment } from '../ids.ts';
 import { findUnseenPayment } from '../payments/owner.ts';
 import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
@@ -329,7 +329,7 @@ export const byPayment: Naming = async (ports, { payment_id = '' }) => {
 
 export const byMerchantOrder: Naming = async (ports, { merchant_order_id = '' }) => {
   const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
-  return { kind: 'link', link: isMintedMerchantOrder(id) ? await ports.store.links.linkByMerchantOrder(id) : null };
+  return { kind: 'link', link: isSyntheticMerchantOrder(id) ? await ports.store.links.linkByMerchantOrder(id) : null };
 };
 
 export const byHistory: Naming = () => ({ kind: 'history' });

@@ -64,6 +64,7 @@ export function bucketOf(salt: string, merchant_id: string, slot: string): numbe
   return Math.floor((hash.readUInt32BE(0) / 2 ** 32) * BUCKETS);
 }
 
+/** @param slot `point:<terminal>` or `qr:<point of sale>`. */
 export function kindOfSlot(slot: string): RoutedKind {
   return slot.startsWith('qr:') ? 'qr' : 'intents';
 }

@@ -344,6 +344,7 @@ export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losse
   }
 }
 
+/** Passes the answer through, and counts its outcome in `puente_creates_total`. */
 export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
   ports.count('creates', outcome);
   return answer;

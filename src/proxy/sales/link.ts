@@ -133,6 +133,7 @@ export function terminalOf({ merchant_id, unit }: Link): string {
   return `${merchant_id} ${unit}`;
 }
 
+/** @param slot `point:<terminal>` or `qr:<point of sale>`. */
 export function unitOf(slot: string): string {
   return slot.slice(slot.indexOf(':') + 1);
 }

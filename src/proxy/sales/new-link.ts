@@ -169,10 +169,12 @@ export function needRoom(ports: Pick<Ports, 'store' | 'count'>): void {
   if (!hasRoom(ports)) throw noRoom(ports);
 }
 
+/** False while the disk is low or full. */
 export function hasRoom({ store }: Pick<Ports, 'store'>): boolean {
   return store.upkeep.room().level === 'enough';
 }
 
+/** The refusal for a sale that finds no room on the disk; counts it. */
 export function noRoom({ count }: Pick<Ports, 'count'>): PuenteError {
   count('creates', 'no_room');
   return new PuenteError('refused', 'The disk is nearly full: no new sale is opened until there is room again.', {

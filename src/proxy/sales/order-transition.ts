@@ -8,7 +8,7 @@ import { say } from '../../locales/message.ts';
 import type { NoticeTopic } from '../../mapping/schema.ts';
 import type { StateRow, Tables } from '../../mapping/tables.ts';
 import { minorUnits } from '../../mapping/values.ts';
-import { mintedPaymentId } from '../ids.ts';
+import { syntheticPaymentId } from '../ids.ts';
 import type { FeedFacts, News } from '../notices/request.ts';
 import {
   comparableInstant,
@@ -57,7 +57,7 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
     order,
     order_id: order.id,
     order_version: version ?? link.order_version,
-    payment_id: paymentId(order) ?? link.payment_id ?? mintedPaymentId(link, order),
+    payment_id: paymentId(order) ?? link.payment_id ?? syntheticPaymentId(link, order),
     legacy_state,
     legacy_state_at: legacy_state === link.legacy_state ? link.legacy_state_at : stateInstant(version, rules.now),
     state: row.final || legacy_state === 'CONFIRMATION_REQUIRED' ? 'DONE' : 'LIVE',

@@ -183,6 +183,7 @@ export function settlementTime(ports: Ports, link: Link): number {
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
+/** The notices of a sale's news, each in every form in which its receiver gets it; none without news. */
 export function noticesFor(ports: Ports, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
   const { merchants, notices } = ports.settings;
@@ -194,6 +195,7 @@ export function noticesFor(ports: Ports, link: Link, merchant: Merchant | null, 
   return inForms(news, forms);
 }
 
+/** How orders of this merchant show, by its settings, else by the defaults. @param merchant null while unknown. */
 export function advanceRules(ports: Ports, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
   return {
     now: ports.clock.now(),

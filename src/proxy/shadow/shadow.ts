@@ -23,6 +23,7 @@ export interface ShadowTools {
 
 type Finding = Omit<ShadowFinding, 'took_ms'>;
 
+/** True for a call that the tables of the orders lane can translate on paper. */
 export function hasShadow(tables: Tables, task: ShadowTask): boolean {
   const operation = knownOperation(tables, task);
   return operation !== null && makesOrder(operation);
@@ -130,6 +131,7 @@ export function knownOperation(tables: Tables, { exchange }: ShadowTask): Operat
   return tables.operations.find((one) => one.name === exchange.operation) ?? null;
 }
 
+/** True for an operation whose call creates an order upstream. */
 export function makesOrder(operation: Operation): boolean {
   return operation.upstream === 'create' && operation.request !== null;
 }

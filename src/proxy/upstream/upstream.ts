@@ -98,6 +98,7 @@ export function isNotYet(status: number, code: string | null): boolean {
   );
 }
 
+/** True for an answer that promises success later, such as a payment that is not ready to be refunded. */
 export function saysNotYet(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'answered' && isNotYet(outcome.status, errorCode(outcome.body));
 }

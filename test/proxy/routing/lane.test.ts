@@ -162,12 +162,12 @@ describe('what a path names', () => {
     }
   });
 
-  it('a payment by the number that was minted for it, also after the service has given a real one', async () => {
+  it('a payment by the number that was synthetic for it, also after the service has given a real one', async () => {
     const link = await opened(stand.store, { family: 'qr', unit: 'MINTED', merchant_order_id: MINTED });
     const paid = await stand.store.links.saveLink(link, { payment_id: '131772540999' });
-    const minted = String(MINTED - 1_000_000_000_000_000);
-    expect(await byPayment(stand.ports, { payment_id: minted })).toEqual({ kind: 'link', link: paid });
-    expect(await byPayment(stand.ports, { payment_id: `${minted}0` })).toEqual({ kind: 'link', link: null });
+    const synthetic = String(MINTED - 1_000_000_000_000_000);
+    expect(await byPayment(stand.ports, { payment_id: synthetic })).toEqual({ kind: 'link', link: paid });
+    expect(await byPayment(stand.ports, { payment_id: `${synthetic}0` })).toEqual({ kind: 'link', link: null });
   });
 
   it('a merchant order by its number, where it is one of ours', async () => {

@@ -235,7 +235,7 @@ describe('the number of the payment', () => {
     expect(read([paid(5)]).link.payment_id).toBe(PAYMENT);
   });
 
-  it('is minted where it gives none, and only for a payment', () => {
+  it('is synthetic where it gives none, and only for a payment', () => {
     const { link, told } = read([order('created', 1), unnumbered(5)]);
     expect(link.payment_id).toBe(String(MERCHANT_ORDER - 1_000_000_000_000_000));
     expect(told[1]).toEqual([`payment ${link.payment_id}`, OWN]);

@@ -1,7 +1,12 @@
 /** Synthetic numbers: ascending, unique, exact in a double, and above every real one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMint, isMintedMerchantOrder, mintedPaymentId, orderNumberOf } from '../../../src/proxy/ids.ts';
+import {
+  createSyntheticNumbers,
+  isSyntheticMerchantOrder,
+  orderNumberOf,
+  syntheticPaymentId,
+} from '../../../src/proxy/ids.ts';
 import { newLink } from '../../store/contract/harness.ts';
 
 const FIRST = 8_000_000_000_000_000;
@@ -9,11 +14,11 @@ const YEAR_2026 = Date.parse('2026-01-01T00:00:00Z');
 const YEAR_2057 = Date.parse('2057-01-01T00:00:00Z');
 const instant = fc.integer({ min: YEAR_2026, max: YEAR_2057 });
 
-describe('a minted number', () => {
+describe('a synthetic number', () => {
   it('rises and never repeats, whatever the clock does', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(instant, fc.constant(YEAR_2026)), { minLength: 2, maxLength: 200 }), (moments) => {
-        const mint = createMint();
+        const mint = createSyntheticNumbers();
         const numbers = moments.map((now) => mint(now));
         expect(numbers.every((number, index) => index === 0 || number > (numbers[index - 1] ?? 0))).toBe(true);
         expect(numbers.every((number) => Number.isSafeInteger(number) && number >= FIRST)).toBe(true);
@@ -24,25 +29,25 @@ describe('a minted number', () => {
   it('goes on above those of an earlier run, once a millisecond has passed for every thousand of them', () => {
     fc.assert(
       fc.property(instant, fc.integer({ min: 1, max: 3000 }), (now, count) => {
-        const earlier = createMint();
+        const earlier = createSyntheticNumbers();
         let last = 0;
         for (let index = 0; index < count; index++) last = earlier(now);
-        expect(createMint()(now + Math.ceil(count / 1000))).toBeGreaterThan(last);
+        expect(createSyntheticNumbers()(now + Math.ceil(count / 1000))).toBeGreaterThan(last);
       }),
     );
   });
 
   it('has sixteen digits, more than any real one', () => {
     for (const now of [0, YEAR_2026, Date.parse('2026-11-21T12:00:00Z'), YEAR_2057]) {
-      expect(String(createMint()(now))).toMatch(/^8\d{15}$/);
+      expect(String(createSyntheticNumbers()(now))).toMatch(/^8\d{15}$/);
     }
   });
 
   it('is told from a real one', () => {
-    expect(isMintedMerchantOrder(createMint()(YEAR_2026))).toBe(true);
+    expect(isSyntheticMerchantOrder(createSyntheticNumbers()(YEAR_2026))).toBe(true);
     for (const real of [0, 1, 40_123_456_789, 999_999_999_999, FIRST - 1])
-      expect(isMintedMerchantOrder(real)).toBe(false);
-    expect(isMintedMerchantOrder(Number.NaN)).toBe(false);
+      expect(isSyntheticMerchantOrder(real)).toBe(false);
+    expect(isSyntheticMerchantOrder(Number.NaN)).toBe(false);
   });
 });
 
@@ -53,18 +58,18 @@ describe('the number of a payment that has none', () => {
   it.each(['created', 'at_terminal', 'action_required', 'canceled', 'expired', 'failed', 'teleported'])(
     'is none for an order that is %s',
     (status) => {
-      expect(mintedPaymentId(sale, order(status))).toBeNull();
+      expect(syntheticPaymentId(sale, order(status))).toBeNull();
     },
   );
 
   it('belongs to one sale, above every real payment and below every merchant order', () => {
-    expect(mintedPaymentId(sale, order('processed'))).toBe('7000000000000017');
-    expect(mintedPaymentId(sale, order('refunded'))).toBe('7000000000000017');
-    expect(isMintedMerchantOrder(7_000_000_000_000_017)).toBe(false);
+    expect(syntheticPaymentId(sale, order('processed'))).toBe('7000000000000017');
+    expect(syntheticPaymentId(sale, order('refunded'))).toBe('7000000000000017');
+    expect(isSyntheticMerchantOrder(7_000_000_000_000_017)).toBe(false);
   });
 
   it('is none for an intent', () => {
-    expect(mintedPaymentId(newLink(), order('processed'))).toBeNull();
+    expect(syntheticPaymentId(newLink(), order('processed'))).toBeNull();
   });
 });
 
