@@ -164,7 +164,7 @@ cancels and refunds on orders; for a merchant on orders, about completion: may l
   decommission: face<DecommissionView | FleetDecommissionView['merchants']>({
     about: 'what still needs legacy, and what may be switched off now: of a merchant, or a line for each',
     notes: `
-A unit may go when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${DAYS} days.
+A unit may be switched off when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${DAYS} days.
 A merchant may go when all its work is on orders, nothing of it called legacy for ${DAYS} days, and its sales agree with upstream.`,
     examples: ['puente decommission', 'puente decommission 700100200'],
     exits: { done: 'it may go (of a list: always)', blocked: 'something still needs legacy' },
@@ -244,7 +244,7 @@ export function readinessText(readiness: Readiness): string {
     headline(readiness),
     `Judged at ${judged_at} by tables ${tables_revision}.`,
     section('Blockers', readiness.blockers),
-    section(verdict === 'ready' ? 'Not proven, and not in the way of the next move' : 'Unproven', readiness.unproven),
+    section(verdict === 'ready' ? 'Not proven; does not block the next move' : 'Unproven', readiness.unproven),
     section('Acknowledged; does not block', readiness.acknowledged),
     section('Remarks', readiness.remarks),
     operations.length === 0 ? 'No call of this merchant was seen.' : calls,

@@ -155,7 +155,7 @@ describe('what a browser sends amiss', () => {
       what: 'an odd encoding',
       ask: () => post('token=a', `${FORM}; charset=ebcdic`),
       status: 415,
-      says: 'look at the page',
+      says: 'load the page',
     },
     {
       what: 'a broken address',

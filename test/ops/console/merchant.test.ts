@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.getByRole('button', { name: 'Look first' }).click();
     await page.locator('#ramp-reason').fill('week 1');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
-    await page.getByRole('status').getByText('The ramp runs.').waitFor();
+    await page.getByRole('status').getByText('The ramp is running.').waitFor();
     await go(HERE);
     await ramp.getByText('step 0 of 4', { exact: false }).waitFor();
     expect(await seriousFindings()).toEqual([]);

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByText('Found as legacy id').waitFor();
     const boxes = await page.locator('.messages h3').allTextContents();
-    expect(boxes).toEqual(['Request of the till', 'Request upstream', 'Answer of upstream', 'Answer to the till']);
+    expect(boxes).toEqual(['Request of the till', 'Request to upstream', 'Answer of upstream', 'Answer to the till']);
     expect(await page.locator('.messages pre').first().textContent()).toContain('mesa <b>4</b>');
     expect(await page.content()).not.toContain('APP_USR');
     expect(await page.locator('.story li').count()).toBeGreaterThan(4);
@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
     expect(await es.page.locator('tbody tr').count()).toBe(1);
     await es.page.getByLabel('Qué', { exact: true }).selectOption({ label: 'copia de seguridad' });
     await es.page.getByRole('button', { name: 'Mostrar' }).click();
-    await es.page.getByText('Ninguna decisión es así.').waitFor();
+    await es.page.getByText('Ninguna decisión coincide.').waitFor();
     await es.close();
   });
 

@@ -211,7 +211,7 @@ describe('a sale created on legacy', () => {
     expect(found.promise).toContain('created on legacy');
     expect(told(found, 4)).toEqual([
       'till: The till called point.create_intent',
-      'state: The sale was written',
+      'state: The sale was stored',
       expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'till: The till called point.get_intent',
       expect.stringMatching(/^upstream: Proxied to legacy: the/),
@@ -239,7 +239,7 @@ describe('a sale created on legacy', () => {
     expect(found.sale).toMatchObject({ lane: 'legacy', family: 'qr', legacy_id: null, state: 'OPEN' });
     expect(told(found, 4)).toEqual([
       'till: The till called qr.put_order',
-      'state: The sale was written',
+      'state: The sale was stored',
       expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'state: Known as open on',
       'till: The till called qr.get_order',
