@@ -155,7 +155,7 @@ describe('with a second approver', () => {
     const id = await proposed(EVA, ARGENTINA, { stage: 'canary', share: 5, override: true });
     await sellWhatIsRefused();
     const late = await bench.ops(`/api/moves/${id}/approve`, { body: { reason: 'agreed yesterday' } });
-    expect([late.status, messageOf(late)]).toEqual([400, expect.stringContaining('and would be refused')]);
+    expect([late.status, messageOf(late)]).toEqual([400, expect.stringContaining('and the call would be refused')]);
     expect((await bench.stageOf()).stage).toBe('shadow');
   });
 

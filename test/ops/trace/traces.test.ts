@@ -269,7 +269,7 @@ describe('a sale created on legacy', () => {
       ({ steps }) => steps.some(({ kind }) => kind === 'shadow'),
     );
     expect(found.sale).toMatchObject({ lane: 'legacy', legacy_id: null, state: 'OPEN' });
-    expect(told(found, 2)).toContain('shadow: On paper');
+    expect(told(found, 2)).toContain('shadow: On paper,');
     expect(found.steps.some(({ kind, what }) => kind === 'loss' && what.includes('would not have reached'))).toBe(true);
   });
 });
