@@ -155,7 +155,19 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
   const faulty = evidence.upstream.some(
     ({ at, over_at, fault }) => fault !== null && at <= to && (over_at ?? to) >= from,
   );
-  return !open && !doubtful && !faulty;
+  return !open && !doubtful && !faulty && !isNoticeTried(evidence, call);
+}
+
+/** A receiver has so long to answer a notice (`docs/protocol.md` §3.1). */
+const RECEIVER_MS = 22_000;
+
+/** The first notice of the terminal's sale before is under way: a till might take it for one of its new sale. */
+function isNoticeTried({ deliveries, links }: Evidence, { unit, merchant_id, from, to }: TillCall): boolean {
+  const here = links.filter((link) => link.merchant_id === merchant_id && link.slot === unit);
+  return here.some(({ legacy_id }) => {
+    const first = deliveries.find(({ topic, subject }) => topic === 'point' && subject === legacy_id);
+    return first !== undefined && first.at <= (to ?? from) && first.at + RECEIVER_MS >= from && first.status === null;
+  });
 }
 
 /**
