@@ -68,6 +68,7 @@ it('is shown beside the id in the lists of sales, notices, receivers and decommi
       expect.arrayContaining([expect.stringContaining(`${ARGENTINA} (Café Sur)`)]),
     ]);
   }
+  expect(await page.locator('thead').innerText()).toContain('Units that may go');
   await close();
 });
 

@@ -25,6 +25,7 @@ import {
   differenceJudgement,
   differenceQuery,
   judgeDifference,
+  judgedDifference,
   viewDifference,
   viewDifferences,
 } from '../readiness/differences.ts';
@@ -166,7 +167,7 @@ export const evidenceRoutes: OpsRoute[] = [
   opsRoute('operator', 'PUT /api/differences/:merchant/:signature', {
     summary: 'Judges a difference: explained, accepted until a date, or fixed.',
     body: differenceJudgement,
-    answer: difference,
+    answer: judgedDifference,
     command: 'differences judge',
     run: ({ ports }, { path, body, person }) =>
       judgeDifference(ports, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),

@@ -26,8 +26,7 @@ export function addCompletionCommand(program: Command): void {
   withManual(command, {
     notes: `
 A merchant is completed by its id, from the running Puente that PUENTE_OPS_URL and PUENTE_OPS_TOKEN name; its name is shown
-beside it. In bash and zsh a part of the name may be typed instead; fish compares the id alone. Without a Puente that answers in
-time, no merchant is offered.
+beside it. A part of the name may be typed instead. Without a Puente that answers in time, no merchant is offered.
 For \`npx puente\`, first define an alias, which is then completed: alias puente='npx puente'`,
     examples: [
       'bash:  source <(puente completion bash)',
@@ -200,7 +199,13 @@ function __puente_at
   test "$at" = "$argv[1]"
 end
 function __puente_merchants
-  type -q puente; and puente completion fish --merchants (commandline -ct) 2>/dev/null
+  type -q puente; or return
+  set -l word (string unescape -- (commandline -ct))
+  set -l here (string escape --style=regex -- "$word")
+  # fish offers what contains the typed word: a name that has it without case and accents gets it added.
+  for line in (puente completion fish --merchants "$word" 2>/dev/null)
+    string match -qr -- $here $line; and echo $line; or echo "$line ($word)"
+  end
 end
 complete -c puente -e
 ${nodes.flatMap(linesOf).join('\n')}

@@ -4,7 +4,7 @@ import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
 import type { DecommissionView, FleetDecommissionView } from '../readiness/decommission.ts';
-import type { DifferenceView } from '../readiness/differences.ts';
+import type { DifferenceView, JudgedDifference } from '../readiness/differences.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import type { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { saidOf } from '../readiness/side.ts';
@@ -82,7 +82,7 @@ unchecked: the operation was called, but its calls were not checked for the fiel
     examples: ['puente differences show 700100200 0a1b2c3d4e5f6071'],
     text: differenceText,
   }),
-  'differences judge': face<DifferenceView>({
+  'differences judge': face<JudgedDifference>({
     notes: `
 explained: it makes no difference for the till. accepted: it does, and is accepted until a date; then it is new again.
 fixed: it should not appear again; if it does, it is new.`,
@@ -92,7 +92,10 @@ fixed: it should not appear again; if it does, it is new.`,
     ],
     args: ['state'],
     flags: { accepted_until: 'until' },
-    text: differenceText,
+    text: ({ result, ...one }) =>
+      result === 'unchanged'
+        ? `nothing to change: difference ${one.signature} has this judgement already`
+        : differenceText(one),
   }),
 };
 

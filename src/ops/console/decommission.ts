@@ -20,7 +20,7 @@ export const fleetDecommissionPage: Page = {
         last_on_legacy: one.last_legacy_day === null ? t('decommission.never') : words.day(one.last_legacy_day),
         quiet_days: one.quiet_days,
         open: one.open_on_legacy,
-        unit: t('decommission.free_of', { free: units_free, all: units }),
+        units_free: t('decommission.free_of', { free: units_free, all: units }),
         why: says(words, one.why, one.why_said),
       };
     });

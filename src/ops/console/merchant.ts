@@ -13,7 +13,7 @@ import { code, type Html, html, says, saysAll, timeOf, written } from '../html.t
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
 import { rolledBack } from '../moves/move.ts';
 import { type DrainView, drainView } from '../moves/preview.ts';
-import { judgements } from '../readiness/differences.ts';
+import { judgedDifference, judgements } from '../readiness/differences.ts';
 import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
@@ -138,11 +138,11 @@ export const merchantForms: readonly Form[] = [
   }),
   form('/differences/:signature', async (visit, { id }, { state, until = '', note, revision }) => {
     const accepted_until = state === 'accepted' && until !== '' ? `${until}T00:00:00Z` : null;
-    await visit.tell('PUT /api/differences/:merchant/:signature', {
+    const { result } = await visit.ask('PUT /api/differences/:merchant/:signature', judgedDifference, {
       path: { merchant: id, signature: visit.path.signature ?? '' },
       body: { state, accepted_until, note, revision: Number(revision) },
     });
-    return 'judged';
+    return result;
   }),
   ...(['approve', 'decline'] as const).map((act) =>
     form(`/moves/:move/${act}`, async ({ tell, path }, _of, { reason }) => {

@@ -111,7 +111,7 @@ async function closingOf(
   const hours = PAID_FOR_MS / HOUR_MS;
   return {
     event: 'unwatched',
-    reason: encoded(say('incident.unwatched', { count, since_at: iso(since), hours })),
+    reason: encoded(say('incident.unwatched', { count, since_at: iso(since), hours, id: sample })),
     sample,
     count,
   };
@@ -125,10 +125,12 @@ function isCondition(kind: IncidentKind): kind is Condition['kind'] {
   return conditionKinds.some((one) => one === kind);
 }
 
-function reasonOf({ kind, subject, count, since, why }: Condition): Spoken {
+function reasonOf({ kind, subject, count, since, sample, why }: Condition): Spoken {
   if (kind === 'move_waiting' && subject !== '')
     return say('incident.ramp_waiting', { id: subject, count, since_at: iso(since) });
   if (kind === 'safety_stop') return say('incident.safety_stop', { kind: subject, cause: readStored(why ?? '') });
+  if (kind === 'paid_unacknowledged')
+    return say('incident.paid_unacknowledged', { count, since_at: iso(since), id: sample });
   return say(`incident.${kind}`, { count, since_at: iso(since) });
 }
 

@@ -110,7 +110,7 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
 export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, person: Person): Promise<RampView> {
   return ports.memory.mutex.run('start ramp', async () => {
     const items = await itemsOf(ports, ask);
-    const taken = (await asTheyStand(ports, await openRamps(ports))).flatMap((ramp) =>
+    const taken = (await openRamps(ports)).flatMap((ramp) =>
       ramp.items.filter(isWaiting).map((one) => [one.merchant_id, ramp.id]),
     );
     const other = taken.find(([id]) => items.some(({ merchant_id }) => merchant_id === id));
@@ -281,14 +281,14 @@ export function isRamp(bulk: BulkMove): bulk is Ramp {
 /** States of bulk moves and ramps that have not ended. */
 export const OPEN = ['proposed', 'running', 'paused'] as const satisfies readonly BulkMove['state'][];
 
-/** All that have not ended, however many. */
-async function openRamps({ store }: Ports): Promise<Ramp[]> {
+/** All that have not ended, however many, as they stand. */
+export async function openRamps(ports: Ports): Promise<Ramp[]> {
   const all: Ramp[] = [];
   for (;;) {
     const before = all.at(-1)?.id;
-    const page = await store.moves.bulkMoves(defined({ states: OPEN, is_ramp: true, before }), MOST_READ);
+    const page = await ports.store.moves.bulkMoves(defined({ states: OPEN, is_ramp: true, before }), MOST_READ);
     all.push(...page.filter(isRamp));
-    if (page.length < MOST_READ) return all;
+    if (page.length < MOST_READ) return asTheyStand(ports, all);
   }
 }
 

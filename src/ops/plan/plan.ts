@@ -10,12 +10,13 @@ import { isEnough, type Person } from '../api/person.ts';
 import { issueSaid } from '../api/route.ts';
 import { defined, iso, said, time } from '../fields.ts';
 import { type MerchantView, merchantChange, merchantView, type SettingsChange } from '../merchants.ts';
+import { isWaiting, openRamps } from '../moves/ramp.ts';
 import { moveTarget, routeText, routingOf, unitsOf } from '../moves/target.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantToChange } from '../seen.ts';
 import { type Apply, changedSince, lastApplies } from './drift.ts';
 import { LONGEST_TEXT, readMerchants, settingNames, type Wanted } from './file.ts';
-import { REFERENCE } from './reference.ts';
+import { isSecretName, REFERENCE, secretNames } from './reference.ts';
 import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf, tryCredentials } from './steps.ts';
 
 export const planAsk = z.strictObject({
@@ -148,7 +149,7 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
   const named: Record<string, unknown> = Object.fromEntries(
     Object.entries(wanted).filter(([name]) => settingNames.includes(name)),
   );
-  for (const name of ['notice_url', 'notice_secret', 'credential'] as const) {
+  for (const name of secretNames) {
     const text = wanted[name];
     if (text === null) named[name] = null;
     if (text === undefined || text === null) continue;
@@ -165,24 +166,19 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
   return named as SettingsChange; // the names of `merchantChange`, parsed by its schemas
 }
 
-/** Ramps and bulk moves that are read. */
+/** Bulk moves that are read. */
 const MOST_READ = 500;
 
 /** Merchants that a ramp or a bulk move still has to move: two owners of one stage would undo one another. */
-export async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
-  const open = await store.moves.bulkMoves({ states: ['proposed', 'running', 'paused'] }, MOST_READ);
+export async function takenBy(ports: Ports): Promise<Map<string, Spoken>> {
+  const bulk = await ports.store.moves.bulkMoves({ states: ['running'], is_ramp: false }, MOST_READ);
   return new Map(
-    open.flatMap(({ id, ramp, items }) =>
-      items
-        .filter(({ state }) => state === 'waiting')
-        .map(({ merchant_id }) => {
-          const command = ramp === null ? 'puente bulk abort' : 'puente ramps cancel';
-          return [
-            merchant_id,
-            say('plan.taken', { merchant: merchant_id, what: ramp === null ? 'bulk' : 'ramp', id, command }),
-          ];
-        }),
-    ),
+    [...bulk, ...(await openRamps(ports))].flatMap(({ id, ramp, items }) => {
+      const [what, command] = ramp === null ? ['bulk', 'puente bulk abort'] : ['ramp', 'puente ramps cancel'];
+      return items
+        .filter(isWaiting)
+        .map(({ merchant_id }) => [merchant_id, say('plan.taken', { merchant: merchant_id, what, id, command })]);
+    }),
   );
 }
 
@@ -202,13 +198,15 @@ function digestOf(
   changes: readonly SettingsChange[],
 ): string {
   // Keyed: a digest is shown, and a guess of a secret must not be tried against it elsewhere.
-  const given = changes.map(({ notice_url, notice_secret, credential }) =>
-    [notice_url, notice_secret, credential].map((value) => value && vault.keyed('plan value', value.reveal())),
+  const given = changes.map((change) =>
+    secretNames.map((name) => change[name] && vault.keyed('plan value', change[name].reveal())),
   );
   const seen = merchants.map(({ merchant_id, revision, steps }) => [
     ...[merchant_id, revision],
-    steps.flatMap(({ what, kind, outcome, changes }) => {
-      const shown = changes.filter(({ said: { code } }) => code !== 'line.secret').map(({ text }) => text);
+    steps.flatMap(({ what, kind, outcome, change, changes }) => {
+      // Of settings their names: the revision covers their values before, and the file those after.
+      const names = Object.keys(change).filter((name) => !isSecretName(name));
+      const shown = what === 'settings' ? names : changes.map(({ text }) => text);
       return what === 'settings' && shown.length === 0 ? [] : [[what, kind, outcome, shown]];
     }),
   ]);

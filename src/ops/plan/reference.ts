@@ -4,7 +4,12 @@ import { isAlias, isScalar, parseDocument, visit } from 'yaml';
 /** Where a value stands that is not in the file: a variable, or a file beside it. */
 export const REFERENCE = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*)$/;
 
-const SECRETS: readonly string[] = ['notice_url', 'notice_secret', 'credential'];
+/** The fields of a merchant that are secrets, or may contain one. */
+export const secretNames = ['notice_url', 'notice_secret', 'credential'] as const;
+
+export function isSecretName(name: string): boolean {
+  return secretNames.some((one) => one === name);
+}
 
 /** The references of a text that need not be valid. */
 export function referencesIn(text: string): string[] {
@@ -12,7 +17,7 @@ export function referencesIn(text: string): string[] {
   const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false });
   visit(document, {
     Pair(_nth, { key, value }) {
-      if (!isScalar(key) || !SECRETS.includes(String(key.value))) return;
+      if (!isScalar(key) || !isSecretName(String(key.value))) return;
       const named = isAlias(value) ? value.resolve(document) : value;
       if (isScalar(named) && typeof named.value === 'string' && REFERENCE.test(named.value)) found.add(named.value);
     },

@@ -24,6 +24,7 @@ import {
 import type { Ports } from '../ports.ts';
 import { driftOf, fieldsOfMove, type Since } from './drift.ts';
 import type { Wanted } from './file.ts';
+import { secretNames } from './reference.ts';
 
 /**
  * What would become of a step. `propose`: a second person decides. `waits`: it is proposed already. `held`: a step of the
@@ -114,15 +115,13 @@ export function refusalOf(error: unknown, unseen: Spoken = say('plan.unseen', {}
 
 // Settings: only those that differ.
 
-const SECRETS = ['notice_secret', 'credential'] as const;
-
 /** @returns without stored secrets that the person may not compare with, which `notes` name. */
 function comparedBy(
   { ports, sees_secrets }: StepsAsk,
   merchant: Merchant,
   change: SettingsChange,
 ): { change: SettingsChange; notes: Spoken[] } {
-  const hidden = SECRETS.filter((name) => !sees_secrets && change[name] && merchant[`sealed_${name}`] !== null);
+  const hidden = secretNames.filter((name) => !sees_secrets && change[name] && merchant[`sealed_${name}`] !== null);
   const seen = Object.entries(change).filter(([name]) => !hidden.some((one) => one === name));
   return {
     change: differingOf(ports, merchant, Object.fromEntries(seen)),

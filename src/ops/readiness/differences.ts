@@ -57,6 +57,11 @@ export const difference = z.object({
 });
 export type DifferenceView = z.infer<typeof difference>;
 
+export const judgedDifference = difference.extend({
+  result: z.enum(['judged', 'unchanged']).describe('unchanged: it has this judgement already, and nothing is written'),
+});
+export type JudgedDifference = z.infer<typeof judgedDifference>;
+
 export async function viewDifferences(
   ports: EvidenceSource,
   query: z.infer<typeof differenceQuery>,
@@ -79,7 +84,7 @@ export async function viewDifference(ports: Ports, merchant_id: string, signatur
 }
 
 /**
- * Stores a judgement. `accepted` becomes `new` at its end, `fixed` when the difference is seen again.
+ * Stores a judgement, unless it stands already with the same note. `accepted` becomes `new` at its end, `fixed` when the difference is seen again.
  * @throws PuenteError not_found; conflict (revision); bad_request for an end that is missing, past or too far.
  */
 export async function judgeDifference(
@@ -88,11 +93,15 @@ export async function judgeDifference(
   signature: string,
   judgement: DifferenceJudgement,
   who: string,
-): Promise<DifferenceView> {
+): Promise<JudgedDifference> {
   const now = ports.clock.now();
   const { state, note, revision } = judgement;
   const accepted_until = checkedEnd(judgement, now);
   const before = await groupOf(ports, merchant_id, signature);
+  if (before.state === state && before.accepted_until === accepted_until && before.note === note) {
+    refuseOtherRevision(before, revision);
+    return { ...shown(before), result: 'unchanged' };
+  }
   const change = { state, accepted_until, note, who };
   const saved = await ports.store.evidence.saveDifference(merchant_id, signature, change, revision, {
     at: now,
@@ -110,7 +119,13 @@ export async function judgeDifference(
       after: { state, accepted_until: iso(accepted_until) },
     },
   });
-  return shown(saved);
+  return { ...shown(saved), result: 'judged' };
+}
+
+/** @throws PuenteError conflict. */
+function refuseOtherRevision({ merchant_id: merchant, signature, revision }: DifferenceGroup, expected: number): void {
+  if (revision === expected) return;
+  throw new PuenteError('conflict', say('refusal.difference_changed', { merchant, signature, expected }));
 }
 
 function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number): number | null {

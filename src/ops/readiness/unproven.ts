@@ -143,13 +143,16 @@ function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
   return [finding('in_doubt', { count: in_doubt }, `puente drain ${merchant_id}`)];
 }
 
-/** Sales of which upstream says otherwise, and nothing since that they agree. */
-function mismatchFindings({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
+/**
+ * Sales of which upstream says otherwise, and nothing since that they agree. A comparison may find nothing to compare in
+ * such a sale: that it is lost, or that it changed too long ago. Its disagreements say what takes it out of the verdict.
+ */
+function mismatchFindings({ mismatches }: ReadinessFacts): Finding[] {
   const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
   return [...kinds].flatMap(([kind, mine]) =>
     mine.slice(0, 1).map(({ subject }) => {
       const sentence = say('mismatch', { count: mine.length, mismatch: kind, subject });
-      return finding(`mismatch_${kind}`, sentence, `puente reconcile --merchant ${merchant_id}`);
+      return finding(`mismatch_${kind}`, sentence, `puente sales disagreements ${subject}`);
     }),
   );
 }

@@ -121,11 +121,11 @@ describe('a person at a prompt', () => {
   });
 });
 
-/** A merchant is typed by a part of its name or of its id; fish compares the id alone. */
+/** A merchant is typed by a part of its name or of its id. */
 const MERCHANTS_TYPED = [
-  { typed: 'puente stage cafe', becomes: `${ARGENTINA} `, in_fish: false }, // typed over the word
-  { typed: 'puente can-migrate 7001002', becomes: `puente can-migrate ${ARGENTINA} `, in_fish: true },
-  { typed: 'puente notices list --merchant 7001002', becomes: `--merchant ${ARGENTINA} `, in_fish: true },
+  { typed: 'puente stage cafe', becomes: `${ARGENTINA} ` }, // typed over the word
+  { typed: 'puente can-migrate 7001002', becomes: `puente can-migrate ${ARGENTINA} ` },
+  { typed: 'puente notices list --merchant 7001002', becomes: `--merchant ${ARGENTINA} ` },
 ];
 
 describe('merchants of a running Puente', () => {
@@ -165,14 +165,26 @@ describe('merchants of a running Puente', () => {
     await completes(inTerminal(['zsh', '-d', '-i'], { ...here(), ZDOTDIR: zshHome() }), typed, becomes);
   });
 
-  it.for(MERCHANTS_TYPED.filter(({ in_fish }) => in_fish))('fish completes $typed', async ({ typed }, { skip }) => {
+  it.for(MERCHANTS_TYPED)('fish completes $typed', async ({ typed }, { skip }) => {
     skip(!isHere('fish'), 'there is no fish here');
     const file = join(directory, 'merchants.fish');
     writeFileSync(file, fishScript(nodes));
     const env = { ...here(), HOME: directory, XDG_CONFIG_HOME: directory };
     const program = `source '${file}'; complete -C '${typed}'`;
     const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', program], { env });
-    expect(stdout).toBe(`${ARGENTINA}\tEl Café Sur\n`);
+    expect(stdout).toBe(`${ARGENTINA}\tEl Café Sur${typed.endsWith(' cafe') ? ' (cafe)' : ''}\n`);
+  });
+
+  it('fish puts the id in place of a name', async ({ skip }) => {
+    skip(!isHere('fish'), 'there is no fish here');
+    const file = join(directory, 'typed.fish');
+    writeFileSync(
+      file,
+      `${fishScript(nodes)}function fish_prompt; echo '${PROMPT}'; end; function fish_greeting; end\n`,
+    );
+    const env = { ...here(), HOME: directory, XDG_CONFIG_HOME: directory };
+    const terminal = inTerminal(['fish', '--no-config', '-i', '-C', `source ${file}`], env);
+    await completes(terminal, 'puente stage cafe', `puente stage ${ARGENTINA}`);
   });
 
   it('fish shows the name of each beside its id', async ({ skip }) => {

@@ -77,6 +77,7 @@ it('evidence: what is lost, covered, unknown, refused, and how a difference is j
   await ben(`differences judge ${of} accepted --until 2026-11-01T00:00:00Z --note "agreed with the shop"`);
   await ben(`differences judge ${of} accepted --until 2027-11-01T00:00:00Z --note "agreed with the shop"`);
   await ben(`differences judge ${of} accepted --until 2026-12-01T00:00:00Z --note "agreed with the shop"`);
+  await ben(`differences judge ${of} accepted --until 2026-12-01T00:00:00Z --note "agreed with the shop"`);
   await ben(`differences judge ${of} explained --revision 1 --note "agreed with the shop"`);
   await ana('can-migrate 700100300');
   await golden('evidence');

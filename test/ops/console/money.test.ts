@@ -25,6 +25,7 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     ((await shop.ops(`/api/sales?state=${state}`)).body as SalesView).sales.map(({ legacy_id }) => legacy_id);
   const paid: string[] = [];
   let lost = '';
+  let open_sale = '';
   beforeAll(async () => {
     for (const amount of [1500, 2550]) {
       const device = shop.freshDevice();
@@ -35,7 +36,7 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
       () => listed('paid'),
       (found) => found.length === 2,
     );
-    await sell(shop.freshDevice(), 700);
+    open_sale = await sell(shop.freshDevice(), 700);
     await shop.fault({ ...LEFT_IN_DOUBT, times: 'always' });
     const answer = await shop.till(`${POINT}/devices/${shop.freshDevice()}/payment-intents`, { body: { amount: 900 } });
     expect(answer.status).toBe(504);
@@ -101,6 +102,9 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
   it('a lost sale is acknowledged at its finding, with a reason, and stays named', async () => {
     const viewer = await open(ANA);
     await viewer.go(`/sales/${lost}/acknowledge`);
+    expect(await viewer.page.locator('.findings').innerText()).toBe(
+      'the order is missing Upstream has never shown the order of this sale, and its lifetime is over.',
+    );
     await viewer.page.locator('#acknowledge-reason').fill('refunded in cash');
     await viewer.page.getByRole('button', { name: 'Acknowledge' }).click();
     await viewer.page.getByRole('alert').getByText('operator', { exact: false }).waitFor();
@@ -119,6 +123,15 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     expect(await named.innerText()).toMatch(/9\.00 ARS: ben acknowledged at .* UTC/);
     expect(await named.isVisible()).toBe(true);
     expect(await page.locator('#readiness').getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    for (const [sale, says] of [
+      [lost, /^Sale .* was acknowledged by ben at .* UTC already, and nothing else differs since\.$/],
+      [open_sale, /^Sale .* is open at upstream, and may still be paid, lost or repaired\./],
+      [paid[0], /^Nothing is open about sale /],
+    ] as const) {
+      await go(`/sales/${sale}/acknowledge`);
+      expect(await page.getByRole('status').innerText()).toMatch(says);
+      expect(await page.locator('#acknowledge-reason').count()).toBe(0);
+    }
     expect(problems).toEqual([]);
   });
 });

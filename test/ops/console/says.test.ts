@@ -5,6 +5,8 @@ import { quoted, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
 import { html, says, saysEach, tableOf } from '../../../src/ops/html.ts';
+import { rampStates } from '../../../src/ops/moves/ramp.ts';
+import { routeSaid } from '../../../src/ops/moves/target.ts';
 
 const words = loadWords();
 
@@ -43,6 +45,17 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 bloque/);
     const stopped = { ...facts, stage: 'canary', share: 5, stopped: true };
     expect(told('compared.merchant', stopped)).toMatch(/^can.rio 5 %, parada de segur/);
+  });
+
+  it('says stage and state in refusals of ramps in words of the language', async () => {
+    const where = routeSaid({ stage: 'canary', share: 5 });
+    expect(told('refusal.ramp_from', { merchant: '700100200', where })).toMatch(
+      / está (en|em) (canario|canário).* 5 %:/,
+    );
+    const shadow = routeSaid({ stage: 'shadow', share: 0 });
+    expect(told('ramp.elsewhere', { where: shadow })).toContain('sombra');
+    for (const state of [...rampStates, 'expired'])
+      expect(told('refusal.ramp_state', { id: '1', state })).not.toContain(state);
   });
 
   it('puts a sentence within in its place', async () => {

@@ -254,7 +254,7 @@ describe('an open incident', () => {
     await receiver.waitFor(1);
     expect(heard()).toEqual([['opened', MERCHANT, expect.stringContaining('1,000 or more notices wait')]]);
     const kinds = ['paid_unacknowledged', 'unwatched', 'notices_stuck'];
-    const facts = { count: MOST_COUNTED, hours: 24, since_at: '2026-01-05T12:00:00Z' };
+    const facts = { count: MOST_COUNTED, hours: 24, since_at: '2026-01-05T12:00:00Z', id: 'one-of-them' };
     for (const words of Object.values(loadWords()))
       for (const kind of kinds)
         expect(partsOf(words, '', { code: `incident.${kind}`, facts }).join('')).toMatch(
@@ -303,19 +303,17 @@ describe('an open incident', () => {
     await store.links.saveLink(late, { known_by: 'till' });
     await alerting.look();
     await receiver.waitFor(4);
-    const why = /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it/;
+    const why =
+      /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it; see why with puente trace (\S+)\.$/;
     expect(heard()).toEqual([
-      ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
+      ['opened', MERCHANT, expect.stringMatching(`One sale is paid.*puente trace ${old.legacy_id}\\.`)],
       ['unwatched', MERCHANT, expect.stringMatching(/no longer watched, and not known to be over: paid.*24 hours ago/)],
       ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
       ['recovered', MERCHANT, expect.stringContaining('recovered: paid')],
     ]);
     const [, unwatched] = await store.incidents.incidents({}, 9);
-    expect([unwatched?.count, unwatched?.sample, readStored(unwatched?.reason ?? '').text]).toEqual([
-      1,
-      old.legacy_id,
-      expect.stringMatching(why),
-    ]);
+    const traced = why.exec(readStored(unwatched?.reason ?? '').text)?.[1];
+    expect([unwatched?.count, unwatched?.sample, traced]).toEqual([1, old.legacy_id, old.legacy_id]);
   });
 });
 

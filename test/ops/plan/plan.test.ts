@@ -329,6 +329,7 @@ it('secrets come from elsewhere: compared for operators alone, tried as by hand,
   expect([viewed.changes, viewed.merchants[0]?.notes]).toEqual([
     0,
     [
+      'notice URL: not compared, because that needs the role operator.',
       'notice secret: not compared, because that needs the role operator.',
       'credential: not compared, because that needs the role operator.',
     ],
@@ -383,6 +384,33 @@ it('says which brown-out is in force', async () => {
   });
   const [one] = (await files.plan(`merchants: [{id: ${URUGUAY}}]`)).merchants;
   expect(one?.notes).toEqual([expect.stringContaining(`A brown-out: legacy refuses its new work from`)]);
+});
+
+it('frees a merchant that was rolled back at once, and not when its ramp looks again', async () => {
+  await bench.move({ stage: 'shadow' });
+  const ask = { merchants: [ARGENTINA], steps: [50, 100], soak_ms: 600_000, min_sales: 5, reason: 'wave 1' };
+  expect((await bench.as(BEN, 'POST', '/api/ramps', ask)).status).toBe(200);
+  const text = `merchants: [{id: ${ARGENTINA}, stage: shadow}]`;
+  expect((await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'tills stand' })).status).toBe(
+    200,
+  );
+  expect(stepsIn(await files.plan(text))).toEqual(['make: legacy → shadow']);
+});
+
+it('shows a viewer neither that a guessed notice URL is the stored one nor that it is not', async () => {
+  await byHand(ARGENTINA, { notice_url: 'https://shop.example/notices?key=k3y' });
+  const shownFor = async (person: { token: string }, key: string) => {
+    const text = `merchants: [{id: ${ARGENTINA}, name: Café Sur, notice_url: "https://shop.example/notices?key=${key}"}]`;
+    const { plan: digest, sha256: _file, ...view } = await files.plan(text, {}, person);
+    return { digest, view };
+  };
+  const [right, wrong] = [await shownFor(ANA, 'k3y'), await shownFor(ANA, 'k4y')];
+  expect(right.view).toEqual(wrong.view);
+  expect(right.view.merchants[0]?.notes).toContain('notice URL: not compared, because that needs the role operator.');
+  expect([right.digest, wrong.digest]).toEqual([
+    (await shownFor(BEN, 'k3y')).digest,
+    (await shownFor(BEN, 'k4y')).digest,
+  ]);
 });
 
 it('the export is the file of what is there: its plan changes nothing, and secrets are not in it', async () => {

@@ -182,6 +182,13 @@ describe('a difference', () => {
       reason: 'agreed with the shop',
       detail: { signature: one?.signature, before: { state: 'new' }, after: { state: 'accepted' } },
     });
+    const lines = audit.lines.length;
+    const { state, accepted_until, revision } = accepted.body as DifferenceView;
+    const again = { state, accepted_until, revision };
+    expect((await judge({ ...again, revision: 99 })).status).toBe(409);
+    expect((await judge(again)).body).toMatchObject({ result: 'unchanged', revision });
+    expect((await asked<{ lines: unknown[] }>(`/api/audit?subject=${BRAZIL}`)).lines).toHaveLength(lines);
+    expect((await judge({ ...again, note: 'agreed with the shop by mail' })).body).toMatchObject({ result: 'judged' });
     const fixed = await cli(
       'differences',
       'judge',

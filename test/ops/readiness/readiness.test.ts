@@ -436,7 +436,7 @@ describe('beside sales that do not agree with upstream', () => {
     expect(verdict).toBe('inconclusive');
     expect(unproven.at(-1)).toMatchObject({
       code: 'mismatch_amount',
-      command: 'puente reconcile --merchant 700100200',
+      command: 'puente sales disagreements one',
       what: expect.stringMatching(/2 sales/),
     });
   });
