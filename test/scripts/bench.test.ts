@@ -1,9 +1,13 @@
 /** `npm run bench` with the smallest counts: it runs whole and its counts are verified; no figure is judged. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { USER } from '../../bench/cases/requests.ts';
+import { askLoad, startLoad } from '../../bench/load/load.ts';
 import { program } from '../../bench/options.ts';
 import { readStartScript } from '../../bench/processes.ts';
 import { changesOf } from '../../bench/result/compare.ts';
@@ -32,6 +36,30 @@ function runBench(...options: string[]) {
 
 /** The smallest options that run every part of a round. */
 const SMALLEST = ['--seconds', '0.2', '--warm-up', '20', '--repetitions', '1', '--concurrency', '1,4', '--pin', 'free'];
+
+test('what the first request of a connection waited for is not measured', async () => {
+  const HELD_MS = 3_000;
+  const asked = new WeakSet<Socket>();
+  const server = createServer(async (request, response) => {
+    for await (const _part of request);
+    if (!asked.has(request.socket)) await new Promise((resolve) => setTimeout(resolve, HELD_MS));
+    asked.add(request.socket);
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ id: `${USER}-customer` }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const load = await startLoad(directory, null);
+  try {
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    const plan = { case_name: 'proxied', targets: [], translated: false, first: 0, in_flight: 8, rate: null };
+    const result = await askLoad(load, { ...plan, url: `http://127.0.0.1:${port}`, duration_ms: 200 });
+    expect(result).toMatchObject({ faults: [], succeeded: result.sent });
+    expect(result.p999_ms).toBeLessThan(HELD_MS);
+  } finally {
+    load.child.disconnect(); // it ends by itself
+    server.close();
+    server.closeAllConnections();
+  }
+});
 
 describe('npm run bench', () => {
   test(
