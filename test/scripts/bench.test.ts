@@ -47,7 +47,8 @@ test('what the first request of a connection waited for is not measured', async 
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ id: `${USER}-customer` }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const load = await startLoad(directory, null);
+  const its = mkdtempSync(join(tmpdir(), 'puente-bench-load-'));
+  const load = await startLoad(its, null);
   try {
     const { port } = server.address() as AddressInfo; // it listens on a port
     const plan = { case_name: 'proxied', targets: [], translated: false, first: 0, in_flight: 8, rate: null };
@@ -56,6 +57,7 @@ test('what the first request of a connection waited for is not measured', async 
     expect(result.p999_ms).toBeLessThan(HELD_MS);
   } finally {
     load.child.disconnect(); // it ends by itself
+    rmSync(its, { recursive: true });
     server.close();
     server.closeAllConnections();
   }
