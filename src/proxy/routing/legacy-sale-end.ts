@@ -6,7 +6,7 @@ import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
-import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
+import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
 import { SHORTEST_READ_MS, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
@@ -40,7 +40,8 @@ export async function isHeldByLegacy(
 /**
  * Reads from legacy whether the sale has ended, and stores it. At most one read in `reads.fresh_ms` per token, because
  * the answer to an invented token counts for no other. A create without a clear answer is not read, since it may still
- * take effect; it ends only when its token is refused.
+ * take effect; it ends only when its token is refused. Nor does a 404 soon after legacy accepted the sale end it: a read
+ * may lag behind the create, and no source says by how much.
  * @returns true also when `narrow` found the slot of the sale: the caller looks at its own slot anew.
  */
 export async function isOver(ports: Ports, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
@@ -62,8 +63,8 @@ export async function isOver(ports: Ports, sale: LegacySale, token: Secret, dead
       return question.endIn(outcome);
     },
   );
-  if (end === null) return false;
-  const end_state = end === 'unnamed' ? {} : { end_state: end };
+  if (end === null || (end === 'not_found' && sale.updated_at + LATE_EFFECT_MS > clock.now())) return false;
+  const end_state = end === 'not_found' ? {} : { end_state: end };
   await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', ...end_state });
   ports.count('legacy_sales', 'ended');
   return true;
@@ -71,7 +72,7 @@ export async function isOver(ports: Ports, sale: LegacySale, token: Secret, dead
 
 interface Question {
   call: Pick<UpstreamCall, 'name' | 'path' | 'query'>;
-  /** Legacy's final state; `unnamed`: ended, in a state that the read does not show; null: not known to have ended. */
+  /** Legacy's final state; `not_found`: legacy does not show the sale; null: not known to have ended. */
   endIn(outcome: UpstreamOutcome): string | null;
 }
 
@@ -98,7 +99,7 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
     call: { name: 'legacy_intent', path: `/point/integration-api/${kind}/${legacy_id}` },
     endIn(outcome) {
       if (outcome.kind !== 'answered') return null;
-      if (outcome.status !== 200) return isNotFound(outcome) ? 'unnamed' : null;
+      if (outcome.status !== 200) return isNotFound(outcome) ? 'not_found' : null;
       const intent = intentAnswer.safeParse(outcome.body);
       return intent.success && finalIntentStates.includes(intent.data.state) ? intent.data.state : null;
     },
@@ -109,7 +110,7 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
 function aboutTill(merchant_id: string, unit: string): Question {
   return {
     call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
-    endIn: (outcome) => (isNotFound(outcome) ? 'unnamed' : null),
+    endIn: (outcome) => (isNotFound(outcome) ? 'not_found' : null),
   };
 }
 

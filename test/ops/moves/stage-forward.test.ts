@@ -36,10 +36,10 @@ async function move(stage: 'legacy' | 'orders', merchant = ARGENTINA): Promise<v
 }
 
 /** Resolves when Puente has stored this many legacy answers; it stores them after sending them to the till. */
-const known = (count: number) =>
+const known = (count: number, state = 'open') =>
   eventually(
     () => bench.ops('/metrics'),
-    ({ text }) => text.includes(`puente_legacy_sales_total{state="open"} ${count}\n`),
+    ({ text }) => text.includes(`puente_legacy_sales_total{state="${state}"} ${count}\n`),
   );
 
 const orders = (): string[] => [...bench.sandbox.world.orders.values()].map(({ status }) => status);
@@ -74,6 +74,7 @@ it('an intent that is canceled on legacy after the move frees its terminal', asy
   await known(1);
   await move('orders');
   expect((await bench.till(`${CREATE}/${first}`, { method: 'DELETE' })).body).toEqual({ id: first });
+  await known(1, 'ended');
   expect((await sell(1600)).status).toBe(201);
   expect(orders()).toEqual(['created']);
 });
@@ -94,6 +95,7 @@ it('a till goes on where it has something, is replaced there, and moves when tha
   expect(await shown()).toBe('two');
   await known(2);
   expect((await bench.till(TILL, { method: 'DELETE' })).status).toBe(204);
+  await known(1, 'ended');
   expect((await show('three')).status).toBe(204);
   expect([await legacyQrs(), orders()]).toEqual([['expired', 'canceled'], ['created']]);
   expect(await shown()).toBe('three');

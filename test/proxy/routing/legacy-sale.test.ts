@@ -402,16 +402,33 @@ describe('is it over?', () => {
     },
   );
 
-  it('an intent that legacy does not know is, and so is a till that shows nothing', async () => {
-    says.set('legacy_intent', answered(404, { error: '404', message: "Payment intent doesn't exist" }));
-    expect(await over(await sale(point))).toBe(true);
-    const till = await sale({});
-    says.set('legacy_till', answered(200, { title: 'Shop' }));
-    expect(await over(till)).toBe(false);
-    clock.now += 1_000;
-    says.set('legacy_till', answered(404, { error: 'point_of_sale_in_store_order_not_found' }));
-    expect(await over(till)).toBe(true);
-    expect(asked.at(-1)?.path).toBe(`/instore/qr/seller/collectors/${merchant_id}/pos/TILL1/orders`);
+  it.each<[string, Partial<LegacySale>, string, UpstreamOutcome, string]>([
+    [
+      ...(['an intent that legacy does not know', point, 'legacy_intent'] as const),
+      answered(404, { error: '404', message: "Payment intent doesn't exist" }),
+      `/point/integration-api/payment-intents/${INTENT}`,
+    ],
+    [
+      ...(['a refund that legacy does not know', { ...point, work: 'refund' }, 'legacy_intent'] as const),
+      answered(404, { error: '404', message: "Payment intent doesn't exist" }),
+      `/point/integration-api/refund/${INTENT}`,
+    ],
+    [
+      ...(['a till that shows nothing', {}, 'legacy_till'] as const),
+      answered(404, { error: 'point_of_sale_in_store_order_not_found' }),
+      'pos/TILL1/orders',
+    ],
+  ])('%s is from a minute after legacy accepted it: a read may lag', async (_what, change, name, outcome, path) => {
+    const one = await sale(change);
+    says.set(name, outcome);
+    expect(await over(one)).toBe(false);
+    clock.now += MINUTE_MS - 1;
+    expect(await over(one)).toBe(false);
+    expect(await held(String(one.slot))).toMatchObject({ state: 'OPEN' });
+    clock.now += 1;
+    expect(await over(one)).toBe(true);
+    expect(await held(String(one.slot))).toBeNull();
+    expect(asked.at(-1)?.path).toContain(path);
   });
 
   it('a v1 sale is when its merchant orders say so, and none say nothing', async () => {
