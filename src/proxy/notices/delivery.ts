@@ -51,7 +51,8 @@ export async function attemptNotice(
     outcome: attempt.outcome,
     attempts: notice.attempts + 1,
     created_at: notice.created_at,
-    now: attempt.at + attempt.duration_ms,
+    // Not `attempt.at` and its duration: a clock that was set back during the attempt would put the next one off by as much.
+    now: parts.clock.now(),
     retry_after_ms,
     horizon_ms: parts.horizon_ms,
     random: parts.random(),

@@ -387,6 +387,24 @@ describe('each notice by itself', () => {
     expect(bodies().filter((body) => body === 'second')).toHaveLength(1);
   });
 
+  it('is tried again after its pause when the clock was set back during its attempt [F47]', async () => {
+    const held = Promise.withResolvers<void>();
+    const { url, told } = await receiver(async (socket) => {
+      await held.promise;
+      socket.write(answer(503, ''));
+    });
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queue(ARGENTINA, 'first');
+    notifier.wake();
+    await until(() => told.length === 1);
+    clock.advance(-24 * 60 * MINUTE);
+    held.resolve();
+    await until(() => notifier.attempts.length === 1);
+    const [notice] = await store.notices.notices({}, 1);
+    expect(notice?.next_attempt_at).toBe(clock.now() + 15.75 * MINUTE);
+  });
+
   it('is superseded by a newer one of its topic and id, which goes out at once and alone', async () => {
     const { url, bodies } = await receiver((socket, seen) => socket.write(answer(seen.body === 'old' ? 503 : 200, '')));
     listen(ARGENTINA, url);
