@@ -15,7 +15,7 @@ import {
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
-import { markKnown } from '../sales/known-to-till.ts';
+import { markKnown, storedNotes } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { needRoom } from '../sales/new-link.ts';
 import { type Sums, sumsOf } from '../sales/order-transition.ts';
@@ -76,6 +76,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const terms = { arrived_at: call.received_at, join_window_ms: ports.settings.create.join_window_ms };
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
+  await storedNotes(ports, link.merchant_id);
   const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
     seen.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;

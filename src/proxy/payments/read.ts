@@ -29,9 +29,10 @@ export async function getPayment(ports: Ports, call: LegacyCall): Promise<Legacy
   const link = await settledLink(ports, call, call.link);
   const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
-  await noteRead(ports, link);
-  if (read.kind === 'missing') return answered(200, await paymentFromOrder(ports, call, link));
-  return answered(200, await ownView(ports, call, link, read.payment));
+  const payment = await (read.kind === 'missing'
+    ? paymentFromOrder(ports, call, link)
+    : ownView(ports, call, link, read.payment));
+  return noteRead(ports, link, answered(200, payment));
 }
 
 export type PaymentRead =
@@ -130,23 +131,23 @@ function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: un
 
 export async function listRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
-  return 'kind' in found ? found : answered(200, found.refunds);
+  return 'kind' in found ? found : noteRead(ports, found.link, answered(200, found.refunds));
 }
 
 export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   if ('kind' in found) return found;
   const refund = found.refunds.find((one) => String((one as { id?: unknown }).id) === call.path.refund_id); // any JSON
-  return refund === undefined ? refused(call.operation.family, 'refund_not_found') : answered(200, refund);
+  if (refund === undefined) return refused(call.operation.family, 'refund_not_found');
+  return noteRead(ports, found.link, answered(200, refund));
 }
 
 /** The refunds of the real payment, or those of its order. */
-async function findRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer | { refunds: unknown[] }> {
+async function findRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer | { link: Link; refunds: unknown[] }> {
   if (call.link === null) return { kind: 'proxy' };
   const link = await settledLink(ports, call, call.link);
   const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
-  await noteRead(ports, link);
   const real = read.kind === 'real' ? await withOwnDates(ports, call, link, read.payment.refunds) : undefined;
-  return { refunds: Array.isArray(real) ? real : await refundsOfOrder(ports, call, link) };
+  return { link, refunds: Array.isArray(real) ? real : await refundsOfOrder(ports, call, link) };
 }

@@ -4,7 +4,7 @@ import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
 import { searchMoment } from '../../contract/search-moment.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { answered, type LegacyAnswer, type LegacyCall, merchantContext } from '../http/answer.ts';
+import { type Answered, answered, type LegacyAnswer, type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { noteFound } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
@@ -38,16 +38,23 @@ export async function searchPayments(ports: Ports, call: LegacyCall): Promise<Le
   if (found === null && isRefusal(outcome)) return asUpstreamSays(ports, call, outcome);
   if (found === null) warnOfLegacy(ports, call, outcome);
   const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(ports, call, result, at)));
-  await Promise.all(links.map((link) => noteFound(ports, link)));
   const missing = links.filter((link) => !theirs.some((one) => String(one.id) === link.payment_id));
   const ours = await showMissing(ports, call, search, missing, { found, at });
-  if (found === null) return ours.length === 0 ? failure(ports, call, outcome) : alone(search, ours);
-  if (ours.length === 0 && !widened) return answered(200, { ...found.body, results: theirs });
+  const noted = (body: Record<string, unknown> & { results: ShownPayment[] }): Answered => {
+    const shown = new Set(body.results.map(({ id }) => String(id)));
+    return noteFound(
+      ports,
+      links.filter(({ payment_id }) => shown.has(String(payment_id))),
+      answered(200, body),
+    );
+  };
+  if (found === null) return ours.length === 0 ? failure(ports, call, outcome) : noted(alone(search, ours));
+  if (ours.length === 0 && !widened) return noted({ ...found.body, results: theirs });
   const limit = widened ? (search.limit ?? DEFAULT_LIMIT) : found.paging.limit;
   const { offset } = search;
   const results = [...theirs, ...ours].sort(search.compare).slice(offset, offset + limit);
   const paging = { ...found.paging, total: found.paging.total + ours.length, limit, offset };
-  return answered(200, { ...found.body, paging, results });
+  return noted({ ...found.body, paging, results });
 }
 
 /** Paid sales of Puente with the reference, newest first. */
@@ -122,11 +129,11 @@ function freshFor(ports: Ports, link: Link): number {
 }
 
 /** Only Puente's own payments, because legacy failed. */
-function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
+function alone(search: PaymentSearch, ours: ShownPayment[]): { paging: Found['paging']; results: ShownPayment[] } {
   const { offset, limit } = search;
   const page = limit ?? DEFAULT_LIMIT;
   const results = ours.sort(search.compare).slice(offset, offset + page);
-  return answered(200, { paging: { total: ours.length, limit: page, offset }, results });
+  return { paging: { total: ours.length, limit: page, offset }, results };
 }
 
 /** The till gets legacy's error; an answer that Puente can't read, such as a huge page, is proxied. */

@@ -26,10 +26,9 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
     nicknameOf(ports, call),
   ]);
   if (link.order === null) return refused(call.operation.family, 'not_found');
-  await noteRead(ports, link);
   const order = renderMerchantOrder(ports, call, link, nickname);
   markShown(ports, order);
-  return answered(200, order);
+  return noteRead(ports, link, answered(200, order));
 }
 
 /** Legacy made none before payment or scan (LIM-37); ours has no buyer (LIM-38), and one time for changes (LIM-39). */
@@ -77,18 +76,34 @@ export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Prom
   if (ours.length === 0) return asLegacySays(ports, call, outcome);
   const theirs = foundBy(outcome);
   if (theirs === null) warnOfLegacy(ports, call, outcome);
-  const page = merge(ours, theirs?.elements ?? []).slice(offset, offset + limit);
+  const merged = merge(
+    ours.map(({ order }) => order),
+    theirs?.elements ?? [],
+  );
+  const page = merged.slice(offset, offset + limit);
   if (page.length === 0) return answered(200, NOTHING_FOUND);
-  for (const order of ours) if (page.includes(order)) markShown(ports, order);
+  const shown = ours.filter(({ order }) => page.includes(order));
+  for (const { order } of shown) markShown(ports, order);
   const total = ours.length + (theirs?.total ?? 0);
-  return answered(200, { elements: page, next_offset: offset + page.length, total });
+  const answer = answered(200, { elements: page, next_offset: offset + page.length, total });
+  if (search.reference === null) return answer;
+  // A till that finds a sale by its own reference knows it, even if its create was never answered.
+  return noteFound(
+    ports,
+    shown.map(({ link }) => link),
+    answer,
+  );
 }
 
 /** `elements` is null, not an empty list (`docs/field-notes.md` QR §2). */
 const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 
 /** Puente's own sales that the search matches, newest first. */
-async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSearch): Promise<MerchantOrder[]> {
+async function findOurs(
+  ports: Ports,
+  call: LegacyCall,
+  search: MerchantOrderSearch,
+): Promise<{ link: Link; order: MerchantOrder }[]> {
   const { store } = ports;
   const { id } = call.merchant;
   const found =
@@ -109,9 +124,9 @@ async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSea
     refreshLive(ports, call, sales, READ_AT_MOST),
     nicknameOf(ports, call),
   ]);
-  // A till that searches by its own reference knows the sale, even if its create was never answered.
-  if (search.reference !== null) await Promise.all(current.map((link) => noteFound(ports, link)));
-  return current.map((link) => renderMerchantOrder(ports, call, link, nickname)).filter((order) => search.finds(order));
+  return current
+    .map((link) => ({ link, order: renderMerchantOrder(ports, call, link, nickname) }))
+    .filter(({ order }) => search.finds(order));
 }
 
 /** Legacy's answer or error, unchanged. */

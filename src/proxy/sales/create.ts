@@ -11,6 +11,7 @@ import type { Sent } from '../process-memory.ts';
 import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Met } from '../store.ts';
+import { storedNotes } from './known-to-till.ts';
 import { type Link, requestOf, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { changeLink } from './settle.ts';
@@ -153,6 +154,7 @@ export async function openRow(
 ): Promise<Row> {
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
+  await storedNotes(ports, link.merchant_id);
   const meanwhile = await answeredMeanwhile(ports, link, received_at);
   // Its till sent this create before any answer: what it came to know since then does not count.
   const retriable = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, known_by: null };

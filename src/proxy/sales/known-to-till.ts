@@ -1,5 +1,6 @@
 /** Records that a till knows its sale (`docs/protocol.md` §3.9), except by notices (`store/notices.ts`). */
 import { PuenteError } from '../../error.ts';
+import type { Answered } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
 import { nodesOf } from './order-transition.ts';
@@ -16,28 +17,64 @@ export async function markKnown(ports: Ports, link: Link): Promise<Link> {
   return written ?? link;
 }
 
-/** Notes a read by a number that only a notice contains: it counts as an acknowledgement of the notice of the end. */
-export async function noteRead(ports: Ports, link: Link): Promise<void> {
-  await Promise.all([markKnownByNotice(ports, link), markRefundsKnown(ports, link)]);
+/**
+ * Adds to the answer of a read by a number that only a notice contains: once sent whole, it counts as an acknowledgement
+ * of the notice of the end, and its refunds are known.
+ */
+export function noteRead(ports: Ports, link: Link, answer: Answered): Answered {
+  if (!isNewsByNotice(link) && !showsRefund(link)) return answer;
+  return onceSent(ports, link.merchant_id, answer, async (at) => {
+    await Promise.all([markKnownByNotice(ports, link), markRefundsKnown(ports, link, at)]);
+  });
+}
+
+/**
+ * Adds to the answer of a search by the till's own reference, which it knows even if its create was not answered: once
+ * sent whole, the sales in it are known.
+ */
+export function noteFound(ports: Ports, links: readonly Link[], answer: Answered): Answered {
+  const news = links.filter((link) => link.known_by !== 'till' || showsRefund(link));
+  if (news[0] === undefined) return answer;
+  return onceSent(ports, news[0].merchant_id, answer, async (at) => {
+    await Promise.all(news.map((link) => Promise.all([markKnown(ports, link), markRefundsKnown(ports, link, at)])));
+  });
+}
+
+/** A till that lost the answer repeats its request as if it knew nothing: only a whole answer makes anything known. */
+function onceSent(ports: Ports, merchant_id: string, answer: Answered, note: (at: number) => Promise<void>): Answered {
+  const over = async (whole: boolean): Promise<void> => {
+    const at = ports.clock.now();
+    if (whole) await ports.memory.mutex.run(notesOf(merchant_id), () => note(at));
+  };
+  return { ...answer, over };
+}
+
+const notesOf = (merchant_id: string): string => `known:${merchant_id}`;
+
+/** Resolves when what this process's answers have made known is stored: the next equal request is compared with it. */
+export async function storedNotes({ memory }: Ports, merchant_id: string): Promise<void> {
+  if (memory.mutex.busy(notesOf(merchant_id))) await memory.mutex.run(notesOf(merchant_id), async () => undefined);
+}
+
+function isNewsByNotice({ known_by, acknowledged_at, state }: Link): boolean {
+  return known_by === null && acknowledged_at !== null && state === 'DONE';
 }
 
 async function markKnownByNotice(ports: Ports, link: Link): Promise<void> {
-  const marked = changeLink(ports, link, ({ known_by, acknowledged_at, state }) =>
-    known_by === null && acknowledged_at !== null && state === 'DONE' ? { change: { known_by: 'notice' } } : null,
+  const marked = changeLink(ports, link, (current) =>
+    isNewsByNotice(current) ? { change: { known_by: 'notice' } } : null,
   );
   await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
-/** The same for a search by the till's own reference, which it knows even if its create was not answered. */
-export async function noteFound(ports: Ports, link: Link): Promise<void> {
-  await Promise.all([markKnown(ports, link), markRefundsKnown(ports, link)]);
+function showsRefund({ order }: Link): boolean {
+  return nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
 }
 
-/** Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). */
-async function markRefundsKnown(ports: Ports, { legacy_id, order }: Link): Promise<void> {
-  const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
-  if (shows_refund)
-    await unlessUnwritten(ports, legacy_id, ports.store.refunds.markRefundsKnown(legacy_id, ports.clock.now()));
+/** Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). @param at epoch ms. */
+async function markRefundsKnown(ports: Ports, link: Link, at: number): Promise<void> {
+  const { legacy_id } = link;
+  if (showsRefund(link)) await unlessUnwritten(ports, legacy_id, ports.store.refunds.markRefundsKnown(legacy_id, at));
 }
 
 /** Null when the store can't write: the read is answered all the same. */
