@@ -6,7 +6,7 @@ import { type AuditEntry, type AuditLine, type ChainMark, chainHash, chainStart 
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { routedKinds } from '../proxy/routing/merchant.ts';
 import { BY_ITSELF } from './api/person.ts';
-import { instant, iso, listLimit, pagesOf, said, shown, time } from './fields.ts';
+import { defined, instant, iso, listLimit, pagesOf, said, shown, time } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -62,9 +62,9 @@ export function whyOf(reason: string): { why: string; said: Said | null } {
   return { why: text, said };
 }
 
-/** Sequence of the newest line about a subject; 0 for none. */
-export async function newestOf({ store }: Pick<Ports, 'store'>, subject: string): Promise<number> {
-  return (await store.audit.auditsOf({ subject }, 1))[0]?.sequence ?? 0;
+/** Sequence of the newest line, about a subject or any; 0 for none. */
+export async function newestOf({ store }: Pick<Ports, 'store'>, subject?: string): Promise<number> {
+  return (await store.audit.auditsOf(defined({ subject }), 1))[0]?.sequence ?? 0;
 }
 
 /**

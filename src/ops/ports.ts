@@ -237,9 +237,9 @@ export interface AuditStore extends proxy.AuditStore {
   audits(limit: number): Promise<AuditLine[]>;
   /** Ascending by sequence, after the cursor. */
   auditsAfter(sequence: number, limit: number): Promise<AuditLine[]>;
-  /** Of a subject and/or action, newest first, written in [since, until), with a sequence below `before`. */
+  /** Of a subject and/or action, newest first, written in [since, until), with a sequence above `after` and below `before`. */
   auditsOf(
-    filter: { subject?: string; action?: string; since?: number; until?: number; before?: number },
+    filter: { subject?: string; action?: string; since?: number; until?: number; after?: number; before?: number },
     limit: number,
   ): Promise<AuditLine[]>;
 }

@@ -96,6 +96,7 @@ export function auditMethods(reader: Reader, writer: Writer) {
         ['action = ?', filter.action],
         ['at >= ?', filter.since],
         ['at < ?', filter.until],
+        ['sequence > ?', filter.after],
         ['sequence < ?', filter.before],
       ];
       const sql = (where: string) => `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, readStored, say } from '../../locales/message.ts';
-import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
+import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
@@ -359,6 +359,11 @@ export function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes')
 async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
   const [last] = await ports.store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
   return last?.detail.bulk === bulk.id;
+}
+
+/** @param since epoch ms, for items of older versions. */
+export function isSince({ sequence, at }: AuditLine, { line }: Pick<BulkItem, 'line'>, since: number): boolean {
+  return line === undefined ? at > since : sequence > line;
 }
 
 /** Whoever rolled a merchant back while it waited, a program at an alert too, had a reason. */

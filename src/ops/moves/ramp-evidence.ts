@@ -110,7 +110,9 @@ async function isUntouched({ store, settings }: Ports, merchant: Merchant): Prom
 
 /** Paid sales of a merchant that were created on orders since then (epoch ms); counts no further than `most`. */
 async function paidSales({ store, clock }: Ports, merchant_id: string, since: number, most: number): Promise<number> {
-  const filter = { merchant_id, state: 'paid', since, now: clock.now() } as const;
+  const now = clock.now();
+  // One that is dated later was made before the clock was set back.
+  const filter = { merchant_id, state: 'paid', since, until: now, now } as const;
   let sales = 0;
   for (let before: SalePlace | null = null; sales < most; ) {
     const page = await store.history.listLinks(filter, before, Math.min(PAGE_OF_SALES, most - sales));
@@ -156,7 +158,7 @@ function callsSince(ports: Ports, merchant_id: string, since: number, now: numbe
   const key = `calls ${merchant_id} ${since}`;
   return memory.mutex.run(key, async () => {
     const tally = await memory.cache.get(key, now, LONGEST_STEP_MS, async () => newTally());
-    await count(ports, tally, { merchant_id, since }, now - RECORDED_WITHIN_MS);
+    await count(ports, tally, { merchant_id, since }, now - RECORDED_WITHIN_MS, now);
     const { calls, faults, waits } = tally;
     const { count: orders_creates, p95_ms: orders_p95_ms } = measured(waits.orders, settings.moves.min_sample);
     const { count: legacy_creates, p95_ms: legacy_p95_ms } = measured(waits.legacy, settings.moves.min_sample);
@@ -179,21 +181,32 @@ async function legacyLately(ports: Ports, merchant_id: string, now: number): Pro
         legacy_creates += sum.calls;
     if (legacy_creates < settings.moves.min_sample) continue;
     const tally = newTally();
-    await count(ports, tally, { merchant_id, since: day * DAY_MS, lane: 'legacy' }, now);
+    await count(ports, tally, { merchant_id, since: day * DAY_MS, lane: 'legacy' }, now, now);
     const { count: found, p95_ms } = measured(tally.waits.legacy, settings.moves.min_sample);
     return { legacy_creates: found, legacy_p95_ms: p95_ms };
   }
   return { legacy_creates, legacy_p95_ms: null };
 }
 
-/** Adds the calls after the last one, up to the first that is younger than `until` (epoch ms). */
-async function count({ store, tables }: Ports, tally: Tally, filter: ExchangeFilter, until: number): Promise<void> {
+/**
+ * Adds the calls after the last one, up to the first that is younger than `until` (epoch ms). One from after `now` was
+ * recorded before the clock was set back, and is passed over.
+ */
+async function count(
+  { store, tables }: Ports,
+  tally: Tally,
+  filter: ExchangeFilter,
+  until: number,
+  now: number,
+): Promise<void> {
   const creates = createsOf(tables);
   const read = (after: number, size: number) => store.exchanges.calls(filter, after, size);
   for await (const page of pagesOf(read, PAGE, tally.last))
     for (const { at, sequence, lane, operation, outcome, duration_ms } of page) {
-      if (at > until) return;
+      const is_ahead = at > now + RECORDED_WITHIN_MS;
+      if (at > until && !is_ahead) return;
       tally.last = sequence;
+      if (is_ahead) continue;
       const wait = Math.ceil(duration_ms);
       if (operation !== null && creates.has(operation) && outcome === 'ok')
         tally.waits[lane].set(wait, (tally.waits[lane].get(wait) ?? 0) + 1);

@@ -5,10 +5,11 @@ import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { BulkItem } from '../../proxy/records/routing.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, type Person } from '../api/person.ts';
+import { newestOf } from '../audit.ts';
 import { defined } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantOf } from '../seen.ts';
-import { joined } from './bulk.ts';
+import { isSince, joined } from './bulk.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import {
   auditOf,
@@ -100,18 +101,19 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem, look: Look
   const here = routingOf(ports.settings, merchant.settings).merchant;
   const is_there = routeText(routeAt(steps, item.ramp.step, item.ramp)) === routeText(here);
   // Also one that a person has put back where the ramp left it: who rolled it back had a reason.
-  const [rollback] = await ports.store.audit.auditsOf(
-    { subject: merchant.id, action: 'rollback', since: ramp.created_at },
-    1,
-  );
+  const [rollback] = await ports.store.audit.auditsOf({ subject: merchant.id, action: 'rollback' }, 1);
+  const is_rolled_back = rollback !== undefined && isSince(rollback, item, ramp.created_at);
   const { step, start, since } = item.ramp;
-  const tripped = step > start ? (stop ?? (await stopSince(ports, merchant.id, since))) : null;
+  const now = ports.clock.now();
+  // The clock was set back: by its time the step would wait for longer than was meant, up to years.
+  if (since > now) return put(ports, ramp, item, { ramp: { ...item.ramp, since: now } });
+  const tripped = step > start ? (stop ?? (await stopSince(ports, item))) : null;
   const went_back = wentBack(ramp, item, step);
   const facts = {
-    ...{ plan: ramp.ramp, step, start, since, now: ports.clock.now() },
+    ...{ plan: ramp.ramp, step, start, since, now },
     stop,
     is_tripped: tripped !== null && item.detail !== encoded(went_back),
-    elsewhere: is_there && rollback === undefined ? null : routeSaid(here),
+    elsewhere: is_there && !is_rolled_back ? null : routeSaid(here),
     ...rulesOf(ports),
   };
   let evidence: RampEvidence = {};
@@ -198,7 +200,10 @@ async function makeStep(
   const waits = is_back && stopOf(merchant) !== null;
   const at = ports.clock.now();
   const place = { ...item.ramp, step: to, since: at, legacy_p95_ms };
-  const after = changed(ramp, item, { detail: waits ? encoded(wentBack(ramp, item, to)) : '', at, ramp: place });
+  // The merchant was read before: a line about it since then makes this a conflict.
+  const line = await newestOf(ports);
+  const detail = waits ? encoded(wentBack(ramp, item, to)) : '';
+  const after = changed(ramp, item, { detail, at, line, ramp: place });
   await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told }, after);
   if (waits) look.stopped ??= merchant.id;
   return { ...after, revision: ramp.revision + 1 };

@@ -6,12 +6,12 @@ import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
-import { whyOf } from '../audit.ts';
+import { newestOf, whyOf } from '../audit.ts';
 import { DAY_MS, defined, iso, merchantId, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
-import { bulkQuery } from './bulk.ts';
+import { bulkQuery, isSince } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
@@ -156,14 +156,19 @@ const MOST_ROLLBACKS = 10_000;
 /** What a rollback has ended since a ramp began is so at once, and not when the next look at the ramp writes it. */
 async function asTheyStand(ports: Ports, ramps: readonly Ramp[]): Promise<Ramp[]> {
   const open = ramps.filter(({ state }) => OPEN.some((one) => one === state));
-  const since = Math.min(...open.map(({ created_at }) => created_at));
+  const after = Math.min(...open.flatMap(({ items }) => items.filter(isWaiting).map(({ line = 0 }) => line)));
   const lines =
-    open.length === 0 ? [] : await ports.store.audit.auditsOf({ action: 'rollback', since }, MOST_ROLLBACKS);
+    after === Number.POSITIVE_INFINITY
+      ? []
+      : await ports.store.audit.auditsOf({ action: 'rollback', after }, MOST_ROLLBACKS);
+  const of_merchants = Map.groupBy(lines, ({ subject }) => subject);
   const now = async (ramp: Ramp): Promise<Ramp> => {
-    const back = new Set(lines.filter(({ at }) => at >= ramp.created_at).map(({ subject }) => subject));
     const items: BulkItem[] = [];
-    for (const item of ramp.items)
-      items.push(isWaiting(item) && back.has(item.merchant_id) ? await outOf(ports, item) : item);
+    for (const item of ramp.items) {
+      const [newest] = of_merchants.get(item.merchant_id) ?? [];
+      const is_back = isWaiting(item) && newest !== undefined && isSince(newest, item, ramp.created_at);
+      items.push(is_back ? await outOf(ports, item) : item);
+    }
     const is_done = ramp.state === 'running' && !items.some(isWaiting);
     return { ...ramp, items, state: is_done ? 'done' : ramp.state };
   };
@@ -257,6 +262,7 @@ export type Ramp = BulkMove & { ramp: RampPlan };
 /** The merchants at their place: a merchant on a canary begins above its share, and is watched there first. */
 async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<RampItem[]> {
   const now = ports.clock.now();
+  const line = await newestOf(ports);
   const items: RampItem[] = [];
   for (const { id: merchant_id, settings } of await selected(ports, ask, null, MOST_MERCHANTS)) {
     const { merchant, units_in } = routingOf(ports.settings, settings);
@@ -265,7 +271,7 @@ async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<Ra
     if (from.stage === 'legacy' || from.stage === 'orders' || first < 0)
       throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeSaid(from) }));
     const ramp = { step: first - 1, start: first - 1, since: now, from, legacy_p95_ms: null };
-    items.push({ merchant_id, state: 'waiting', detail: '', at: null, ramp });
+    items.push({ merchant_id, state: 'waiting', detail: '', at: null, line, ramp });
   }
   return items;
 }
@@ -303,10 +309,10 @@ export async function foundRamp(ports: Ports, id: string): Promise<Ramp> {
 async function watchedAnew(ports: Ports, items: readonly BulkItem[], now: number): Promise<BulkItem[]> {
   const anew: BulkItem[] = [];
   for (const item of items) {
-    const { ramp, merchant_id } = item;
+    const { ramp } = item;
     if (ramp === undefined || !isWaiting(item)) anew.push(item);
     else {
-      const is_owed = ramp.step > ramp.start && (await stopSince(ports, merchant_id, ramp.since)) !== null;
+      const is_owed = ramp.step > ramp.start && (await stopSince(ports, { ...item, ramp })) !== null;
       anew.push({ ...item, detail: '', ramp: is_owed ? ramp : { ...ramp, since: now } });
     }
   }
@@ -367,11 +373,12 @@ export function stageOf({ settings: rules }: Ports, { settings }: Merchant): Sta
   return routingOf(rules, settings).merchant.stage;
 }
 
-/** The newest stop after that time (epoch ms), also when it was reset. */
-export async function stopSince({ store }: Ports, merchant_id: string, since: number): Promise<RampStop | null> {
-  const [line] = await store.audit.auditsOf({ subject: merchant_id, action: 'safety stop', since: since + 1 }, 1);
+/** The newest stop since the step began, also when it was reset. */
+export async function stopSince({ store }: Ports, item: RampItem): Promise<RampStop | null> {
+  const [line] = await store.audit.auditsOf({ subject: item.merchant_id, action: 'safety stop' }, 1);
   const kind = routedKinds.find((one) => one === line?.detail.kind);
-  return line === undefined || kind === undefined ? null : { kind, why: readStored(line.reason) };
+  if (line === undefined || kind === undefined || !isSince(line, item, item.ramp.since)) return null;
+  return { kind, why: readStored(line.reason) };
 }
 
 /** A safety stop in force, of any kind. */

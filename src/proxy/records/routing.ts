@@ -75,6 +75,11 @@ export interface BulkItem {
   at: number | null;
   /** Overrides the move of all. */
   own?: Record<string, unknown>;
+  /**
+   * Sequence of the newest audit line before it began to wait, in a ramp before its step began: what happened since is
+   * decided by the order of lines, because a clock may be set back. Items of older versions have none.
+   */
+  line?: number;
   /** In a ramp: the place in its steps, -1 before the first, and epoch ms at which that began. */
   ramp?: {
     step: number;

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { changeRamp, type Ramp, type RampItem } from '../../../src/ops/moves/ramp.ts';
+import { changeRamp, type Ramp, type RampItem, viewRamp } from '../../../src/ops/moves/ramp.ts';
 import { readEvidence } from '../../../src/ops/moves/ramp-evidence.ts';
 import { stepRamp } from '../../../src/ops/moves/ramp-steps.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
-import type { BulkMove } from '../../../src/proxy/records/routing.ts';
+import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { BEN } from '../../kit.ts';
 import { HOUSE } from '../../run-cli.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { auditOf, NOON, newMerchant } from '../../store/contract/harness.ts';
+import { auditOf, NOON, newLink, newMerchant } from '../../store/contract/harness.ts';
 import { newBulk } from '../../store/contract/moves.ts';
 import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
@@ -44,8 +44,9 @@ beforeEach(async () => {
   for (const id of MERCHANTS)
     await store.merchants.saveMerchant(newMerchant({ id, settings, sealed_notice_url: null }), 0, auditOf('made'));
   const from = { stage: 'shadow', share: 0, units_in: [] } as const;
+  const line = (await store.audit.auditsOf({}, 1))[0]?.sequence ?? 0;
   const items = MERCHANTS.map((merchant_id) => ({
-    ...{ merchant_id, state: 'waiting' as const, detail: '', at: null },
+    ...{ merchant_id, state: 'waiting' as const, detail: '', at: null, line },
     ramp: { step: 0, start: -1, since: NOON, from, legacy_p95_ms: 700 },
   }));
   const ramp = { steps: [5, 100], soak_ms: HOUR_MS, min_sales: 3, approved_by: null };
@@ -148,6 +149,90 @@ describe('of two merchants that trip together', () => {
       'running',
     ]);
   });
+});
+
+/** Puts the merchants on the second step of three. @param change of their items. */
+async function onSecondStep(change: (item: BulkItem) => BulkItem = (item) => item): Promise<void> {
+  const { ramp, items, ...row } = await stored();
+  if (ramp === null) throw new Error('it is no ramp');
+  const higher = items.map((item) => change({ ...item, ...(item.ramp && { ramp: { ...item.ramp, step: 1 } }) }));
+  await store.moves.saveBulkMove({ ...row, items: higher, ramp: { ...ramp, steps: [1, 5, 100] } }, 1, null);
+}
+const rollBack = async (id: string, at: number) => {
+  const merchant = await store.merchants.merchant(id);
+  if (merchant === null) throw new Error('there is no merchant');
+  const line = { ...auditOf('rollback'), at, subject: id };
+  await store.merchants.saveMerchant(merchant, merchant.revision, line);
+};
+const itemStates = async (): Promise<unknown[]> => (await stored()).items.map(({ state }) => state);
+
+describe('by a clock that was set back [F47]', () => {
+  const [first = '', second = '', third = ''] = MERCHANTS;
+
+  it('a merchant steps back once for each stop since its step began, however that is dated', async () => {
+    await onSecondStep();
+    await trip(first, NOON - HOUR_MS);
+    await trip(third, NOON + HOUR_MS);
+    for (const id of [first, third]) await reset(id);
+    const ports = portsOf();
+    for (const _look of [1, 2]) {
+      await stepRamp(ports, ID);
+      expect([await places(), (await stored()).state]).toEqual([[0, 1, 0], 'running']);
+    }
+  });
+
+  it('a rollback since its step began takes it out, however that is dated', async () => {
+    await rollBack(second, NOON - HOUR_MS);
+    const out = ['waiting', 'skipped', 'waiting'];
+    expect((await viewRamp(portsOf(), ID)).merchants.map(({ state }) => state)).toEqual(out);
+    await stepRamp(portsOf(), ID);
+    expect(await itemStates()).toEqual(out);
+  });
+
+  it('an earlier stop or rollback changes nothing, however that is dated', async () => {
+    await trip(first, NOON + HOUR_MS);
+    await reset(first);
+    await rollBack(second, NOON + HOUR_MS);
+    const line = (await store.audit.auditsOf({}, 1))[0]?.sequence ?? 0;
+    await onSecondStep((item) => ({ ...item, line }));
+    expect((await viewRamp(portsOf(), ID)).merchants.map(({ state }) => state)).toEqual(Array(3).fill('waiting'));
+    await stepRamp(portsOf(), ID);
+    expect([await places(), await itemStates()]).toEqual([[1, 1, 1], Array(3).fill('waiting')]);
+  });
+
+  it('a step that began later than it says is watched from now on', async () => {
+    await onSecondStep((item) => ({ ...item, ...(item.ramp && { ramp: { ...item.ramp, since: NOON + 1 } }) }));
+    await stepRamp(portsOf(), ID);
+    expect((await stored()).items.map(({ ramp }) => ramp?.since)).toEqual(Array(3).fill(NOON));
+    await stepRamp(portsOf(), ID);
+    expect(await held()).toEqual([true, true, true]);
+  });
+});
+
+it('counts no sale that was made before the clock was set back [F47]', async () => {
+  const [merchant_id = ''] = MERCHANTS;
+  for (const created_at of [NOON, NOON + HOUR_MS]) {
+    const unit = `till ${created_at}`;
+    const reference_sent = `sale${created_at}`;
+    const one = newLink({ merchant_id, unit, slot: `point:${unit}`, reference_sent, created_at, next_check_at: null });
+    const { link } = await store.links.openLink(one, () => ({ kind: 'open' }));
+    await store.links.saveLink(link, { state: 'DONE', order: { id: `ORD${created_at}`, status: 'processed' } });
+  }
+  const ports = { ...portsOf(), clock: { now: () => NOON + 1, sleep: async () => undefined } };
+  const [item, merchant] = [(await stored()).items[0], await store.merchants.merchant(merchant_id)];
+  if (item?.ramp === undefined || merchant === null) throw new Error('it is no ramp');
+  const place: RampItem = { ...item, ramp: item.ramp };
+  expect(await readEvidence(ports, (await stored()) as Ramp, place, merchant, 'sales')).toEqual({ sales: 1 });
+});
+
+it('goes by the time of stops and rollbacks in a ramp that an older version began', async () => {
+  const [first = '', second = ''] = MERCHANTS;
+  await trip(first, NOON + 1);
+  await reset(first);
+  await rollBack(second, NOON - HOUR_MS);
+  await onSecondStep(({ line: _line, ...item }) => item);
+  await stepRamp(portsOf(), ID);
+  expect([await places(), await itemStates()]).toEqual([[0, 1, 1], Array(3).fill('waiting')]);
 });
 
 describe('a process that ends between a step back and the pause leaves both to the next one', () => {
@@ -253,6 +338,12 @@ describe('of the calls of a step', () => {
       { calls: 0 },
       { calls: 1 },
     ]);
+  });
+
+  it('those recorded before the clock was set back are passed over, and hold up no later one [F47]', async () => {
+    await called({ at: NOON + 24 * HOUR_MS, outcome: 'fault' });
+    await called({});
+    expect(await readCalls(counting(NOON + 6_000))).toMatchObject({ calls: 1, faults: 0 });
   });
 
   it('legacy is measured once an hour, by the newest days that have enough', async () => {

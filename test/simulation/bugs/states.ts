@@ -8,7 +8,7 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'ops/moves/ramp-steps.ts',
-        from: '(stop ?? (await stopSince(ports, merchant.id, since)))',
+        from: '(stop ?? (await stopSince(ports, item)))',
         to: 'stop',
       },
     ],

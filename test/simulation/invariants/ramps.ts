@@ -41,7 +41,7 @@ export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
       trips.set(subject, kinds.add(kind));
       for (const { merchants: its } of ramps.values()) {
         const place = its.get(subject);
-        if (place !== undefined && place.step > 0 && at > place.since) place.is_tripped = true;
+        if (place !== undefined && place.step > 0) place.is_tripped = true;
       }
     }
     if (action === 'safety reset') {

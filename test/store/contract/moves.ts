@@ -261,6 +261,7 @@ function itSearchesTheAudit(harness: Harness): void {
     expect(await of({ subject: MERCHANT, action: 'stage' })).toEqual([4, 1]);
     expect(await of({ action: 'stage' }, 2)).toEqual([4, 2]);
     expect(await of({ action: 'stage', before: 4 })).toEqual([2, 1]);
+    expect(await of({ action: 'stage', after: 1 })).toEqual([4, 2]);
     expect(await of({ since: NOON + DAY_MS, until: NOON + 3 * DAY_MS })).toEqual([3, 2]);
     expect(await of({ subject: 'nobody' })).toEqual([]);
   });
