@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
+import { tickOf } from '../../proxy/clock.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import { merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
+import { merchantSettings, routedKinds, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown } from '../fields.ts';
@@ -207,10 +208,10 @@ interface StopSeen {
 /**
  * The next step. A safety stop after the start ends the bulk move: the next merchant may be harmed too. An older stop
  * refuses only its own merchant.
- * @param now epoch ms; the budget is of the UTC day.
+ * @param stops since the start. @param now epoch ms; the budget is of the UTC day.
  */
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
-  const stop = stops.find(({ trip }) => trip.at >= bulk.created_at);
+  const [stop] = stops;
   if (stop !== undefined) {
     const { merchant_id: merchant, trip } = stop;
     return { kind: 'stop', why: encoded(say('bulk.stopped', { merchant, why: readStored(trip.why) })) };
@@ -264,7 +265,7 @@ const FAILED_REST_MS = 5_000;
 
 /**
  * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
- * @returns epoch ms before which another step is of no use; null: go on at once.
+ * @returns for how many ms another step is of no use; null: go on at once.
  */
 function stepBulk(ports: Ports, id: string): Promise<number | null> {
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
@@ -281,7 +282,7 @@ function stepBulk(ports: Ports, id: string): Promise<number | null> {
         return null;
       case 'wait':
         await wait(ports, bulk, step.why);
-        return Math.min(step.until, now + REST_MS);
+        return Math.min(step.until - now, REST_MS);
       case 'move':
         return moveItem(ports, bulk, step.item);
     }
@@ -293,7 +294,7 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
   const now = ports.clock.now();
   if (done.state === 'waiting') {
     await wait(ports, bulk, done.detail);
-    return now + REST_MS;
+    return REST_MS;
   }
   await ports.store.moves.saveBulkMove(withItemState(bulk, item, done.state, done.detail, now), bulk.revision, null);
   return null;
@@ -366,15 +367,34 @@ export function isSince({ sequence, at }: AuditLine, { line }: Pick<BulkItem, 'l
   return line === undefined ? at > since : sequence > line;
 }
 
-/** Whoever rolled a merchant back while it waited, a program at an alert too, had a reason. */
-async function rollbackSince({ store }: Ports, { created_at }: BulkMove, { merchant_id }: BulkItem) {
-  return (await store.audit.auditsOf({ subject: merchant_id, action: 'rollback', since: created_at }, 1))[0];
+/** Sequence of its first audit line: what happened since is decided by the order of lines, because a clock may be set back. */
+async function startOf({ store }: Ports, { id }: BulkMove): Promise<number> {
+  return (await store.audit.auditsOf({ subject: id, action: 'bulk move started' }, 1))[0]?.sequence ?? 0;
 }
 
-async function stopsOf(ports: Ports, { items }: BulkMove): Promise<StopSeen[]> {
-  const mine = new Set(items.map(({ merchant_id }) => merchant_id));
-  const merchants = (await ports.store.merchants.merchants()).filter(({ id }) => mine.has(id));
-  return merchants.flatMap(({ id, trips }) => Object.values(trips).map((trip) => ({ merchant_id: id, trip })));
+/** Whoever rolled a merchant back while it waited, a program at an alert too, had a reason. */
+async function rollbackSince(ports: Ports, bulk: BulkMove, { merchant_id: subject }: BulkItem) {
+  const after = await startOf(ports, bulk);
+  return (await ports.store.audit.auditsOf({ subject, action: 'rollback', after }, 1))[0];
+}
+
+/** Stops of one merchant since a bulk move began, many times over. */
+const MOST_STOPS = 100;
+
+/** Stops in force that tripped since the start. */
+async function stopsOf(ports: Ports, bulk: BulkMove): Promise<StopSeen[]> {
+  const mine = new Set(bulk.items.map(({ merchant_id }) => merchant_id));
+  const after = await startOf(ports, bulk);
+  const found: StopSeen[] = [];
+  for (const { id, trips } of await ports.store.merchants.merchants()) {
+    if (!mine.has(id) || Object.keys(trips).length === 0) continue;
+    const lines = await ports.store.audit.auditsOf({ subject: id, action: 'safety stop', after }, MOST_STOPS);
+    for (const kind of routedKinds) {
+      const trip = trips[kind];
+      if (trip !== undefined && lines.some(({ detail }) => detail.kind === kind)) found.push({ merchant_id: id, trip });
+    }
+  }
+  return found;
 }
 
 async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
@@ -398,14 +418,14 @@ const MOST_RUNNING = 500;
 
 /** @param stepRamp runs one look at a ramp (`ramp.ts`); its result is as that of `stepBulk`. */
 export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
-  /** Epoch ms before which a bulk move that waits for its window or its day takes no step. */
+  /** Until when (`tickOf`) a bulk move that waits for its window or its day takes no step. */
   const rests = new Map<string, number>();
   return startLoop({
     name: 'bulk moves',
     poll_ms: POLL_MS,
     concurrency: CONCURRENCY,
     take: async () => {
-      const now = ports.clock.now();
+      const now = tickOf(ports.clock);
       // A proposed one is a ramp, which ends when nobody approves it in time.
       const open = await ports.store.moves.bulkMoves({ states: ['proposed', 'running'] }, MOST_RUNNING);
       return open.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
@@ -413,10 +433,10 @@ export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
     key: ({ id }) => id,
     handle: async ({ id, ramp }) => {
       // One that fails rests, too: without it the loop would take it again at once, and no other.
-      rests.set(id, ports.clock.now() + FAILED_REST_MS);
+      rests.set(id, tickOf(ports.clock) + FAILED_REST_MS);
       const rest = await (ramp === null ? stepBulk : stepRamp)(ports, id);
       if (rest === null) rests.delete(id);
-      else rests.set(id, rest);
+      else rests.set(id, tickOf(ports.clock) + rest);
     },
     log: ports.log,
   });

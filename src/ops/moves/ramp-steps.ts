@@ -36,7 +36,7 @@ const LOOK_MS = 30_000;
  * ramp waits for one merchant at most. The revisions decide between processes: of two that make the same step, one is
  * refused, and takes up the other's line at its next look; the other merchants are looked at all the same.
  * After a safety stop the others that are stopped, too, step back before the ramp pauses.
- * @returns epoch ms before which another look is of no use.
+ * @returns for how many ms another look is of no use.
  */
 export async function stepRamp(ports: Ports, id: string): Promise<number> {
   const alone = <Result>(work: () => Promise<Result>): Promise<Result> => ports.memory.mutex.run(`bulk ${id}`, work);
@@ -55,7 +55,7 @@ export async function stepRamp(ports: Ports, id: string): Promise<number> {
     const done: Ramp = { ...ramp, state: 'done' };
     await alone(() => unlessChanged(() => save(ports, done, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})))));
   }
-  return ports.clock.now() + LOOK_MS;
+  return LOOK_MS;
 }
 
 interface Look {

@@ -1,11 +1,19 @@
 /** The next step of a bulk move: the budget by UTC day, the first safety stop, the end. */
-import { describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/config/config.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
+import { loadTables } from '../../../src/mapping/load.ts';
 import { nextStep, spentToday, startBulkMoves, summary, viewBulk, withItemState } from '../../../src/ops/moves/bulk.ts';
-import type { Ports } from '../../../src/ops/ports.ts';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
+import type { Loop } from '../../../src/proxy/loop.ts';
+import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
+import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { eventually } from '../../kit.ts';
+import { HOUSE } from '../../run-cli.ts';
+import { auditOf, newMerchant } from '../../store/contract/harness.ts';
 import { openOwnStore } from '../../store/sqlite/kit.ts';
 import { NOW } from './situations.ts';
 
@@ -33,12 +41,11 @@ function bulkWith(items: BulkItem[], per_day = 2): BulkMove {
   };
 }
 
-const stopAt = (at: number) => [
-  {
-    merchant_id: '700100300',
-    trip: { at, why: 'too many faults', evidence: { calls: 20, faults: 9, slow: 0, window_ms: 1, sample: null } },
-  },
-];
+const tripAt = (at: number) => ({
+  at,
+  why: 'too many faults',
+  evidence: { calls: 20, faults: 9, slow: 0, window_ms: 1, sample: null },
+});
 
 describe('the next step', () => {
   it('is the first merchant that waits, while the day has room', () => {
@@ -58,10 +65,10 @@ describe('the next step', () => {
     expect(spentToday(bulkWith([item('1', 'refused', NOW), item('2', 'skipped', NOW)]), NOW)).toBe(0);
   });
 
-  it('is to stop at the first safety stop since the start; an older one is its own merchant\u2019s affair', () => {
+  it('is to stop at the first safety stop since the start', () => {
     const bulk = bulkWith([item('700100300', 'moved', NOW), item('700100400')]);
-    expect(nextStep(bulk, stopAt(NOW), NOW)).toMatchObject({ kind: 'stop', why: expect.stringContaining('700100300') });
-    expect(nextStep(bulk, stopAt(bulk.created_at - 1), NOW)).toMatchObject({ kind: 'move' });
+    const step = nextStep(bulk, [{ merchant_id: '700100300', trip: tripAt(NOW) }], NOW);
+    expect(step).toMatchObject({ kind: 'stop', why: expect.stringContaining('700100300') });
   });
 
   it('is the end when nobody waits', () => {
@@ -106,7 +113,7 @@ it('does not keep others from their step when one fails', async () => {
   const loop = startBulkMoves(ports, async (_ports, id) => {
     looked.add(id);
     if (id === 'fails') throw new Error('the store does not answer');
-    return NOW + 1000;
+    return 1000;
   });
   await eventually(
     async () => looked,
@@ -114,4 +121,92 @@ it('does not keep others from their step when one fails', async () => {
   );
   await loop.stop();
   await store.close();
+});
+
+describe('by a clock that was set back [F47]', () => {
+  const HOUR_MS = 3_600_000;
+  const [first, second] = ['700100300', '700100400'];
+  const tables = loadTables(join(HOUSE, 'mappings'));
+  const settings = loadConfig({ env: { PUENTE_UPSTREAM: 'sandbox' }, cwd: HOUSE });
+  let store: Store;
+  /** Wall clock, epoch ms. */
+  let now: number;
+
+  beforeEach(async () => {
+    now = NOW;
+    store = await openOwnStore({ now: () => now });
+    const legacy = { sealed_notice_url: null, settings: merchantSettings.parse({ stage: 'legacy' }) };
+    for (const id of [first, second])
+      await store.merchants.saveMerchant(newMerchant({ id, ...legacy }), 0, auditOf('made'));
+  });
+  afterEach(() => store.close());
+
+  const begin = (bulk: BulkMove) =>
+    store.moves.saveBulkMove(bulk, 0, { ...auditOf('bulk move started'), subject: bulk.id });
+  const trip = (at: number) => {
+    const line = { ...auditOf('safety stop', { kind: 'intents' }), at, subject: first };
+    return store.merchants.saveTrips(first, { intents: tripAt(at) }, 1, line);
+  };
+  function startLoop(stepRamp = async (): Promise<number | null> => null): Loop {
+    const clock = { now: () => now, monotonic: () => performance.now(), sleep: async () => undefined };
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const memory = createProcessMemory({ now: clock.now });
+    const ports = { store, log, clock, memory, settings, tables } as unknown as Ports; // a step reads no more
+    return startBulkMoves(ports, stepRamp);
+  }
+  async function untilIt(holds: (bulk: BulkMove) => boolean): Promise<BulkMove | null> {
+    const loop = startLoop();
+    const found = await eventually(
+      () => store.moves.bulkMove('a-bulk-move'),
+      (bulk) => bulk !== null && holds(bulk),
+    );
+    await loop.stop();
+    return found;
+  }
+
+  it('a stop since the start ends the bulk move, however that is dated', async () => {
+    await begin(bulkWith([item(first, 'moved', NOW), item(second)]));
+    await trip(NOW - 24 * HOUR_MS);
+    expect((await untilIt(({ state }) => state !== 'running'))?.state).toBe('stopped');
+  });
+
+  it('the next step comes after its rest', async () => {
+    const ramp = { steps: [100], soak_ms: 1, min_sales: 0, approved_by: null };
+    await begin({ ...bulkWith([]), ramp });
+    let looks = 0;
+    const loop = startLoop(async () => {
+      looks++;
+      return 1;
+    });
+    await eventually(
+      async () => {
+        if (looks === 1) now = NOW - 24 * HOUR_MS;
+        loop.wake();
+        return looks;
+      },
+      (seen) => seen > 1,
+    );
+    await loop.stop();
+  });
+
+  it('an older stop is its own merchant\u2019s affair, however that is dated', async () => {
+    await trip(NOW + HOUR_MS);
+    await begin(bulkWith([item(first), item(second)], 0));
+    expect(await untilIt(({ detail }) => detail !== '')).toMatchObject({
+      state: 'running',
+      detail: expect.stringContaining('bulk.waits'),
+    });
+  });
+
+  it('a merchant that was rolled back since the start stays, however that is dated', async () => {
+    await begin(bulkWith([item(first)]));
+    const merchant = await store.merchants.merchant(first);
+    if (merchant === null) throw new Error('there is no merchant');
+    const line = { ...auditOf('rollback'), at: NOW - 24 * HOUR_MS, subject: first };
+    await store.merchants.saveMerchant(merchant, 1, line);
+    expect((await untilIt(({ state }) => state === 'done'))?.items[0]).toMatchObject({
+      state: 'skipped',
+      detail: expect.stringContaining('bulk.rolled_back'),
+    });
+  });
 });
