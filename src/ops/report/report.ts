@@ -53,7 +53,11 @@ const summedBy = {
   lane,
   family: z.enum(['point', 'qr', 'payments']).describe('payments: a refund that legacy was requested for a payment'),
   currency: z.string().nullable().describe("of the merchant's site; null where the merchant of a call is not counted"),
-  outcome: z.enum(outcomesOfMoney).describe('not_known: Puente has seen no end of it'),
+  outcome: z
+    .enum(outcomesOfMoney)
+    .describe(
+      'not_known: Puente has seen no end of it; open: also a refund that upstream accepted and still processes',
+    ),
 };
 const sum = {
   ...summedBy,

@@ -204,12 +204,12 @@ async function asLastRead({ store }: Ports, refund: FamilyRefund): Promise<Famil
   return { ...refund, upstream_status: node?.status ?? refund.upstream_status };
 }
 
-/** A refund that upstream accepted may have failed since, or not be made yet (LIM-42). */
-function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refused' | 'in_doubt' {
+/** A refund that upstream accepted may have failed since, or not be made yet: then it is open (LIM-42). */
+function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refused' | 'in_doubt' | 'open' {
   if (state === 'REFUSED' || state === 'NOT_SENT') return 'refused';
   if (state !== 'DONE') return 'in_doubt';
   if (upstream_status === 'failed') return 'refused';
-  return upstream_status === null || upstream_status === 'processed' ? 'refunded' : 'in_doubt';
+  return upstream_status === null || upstream_status === 'processed' ? 'refunded' : 'open';
 }
 
 /** Null for a create by a token that is not proven to be the merchant's: it may be invented. */

@@ -95,7 +95,7 @@ const INDEPENDENT = (status: string, shown: string, toMinor: (amount: string) =>
       CASE refunds.state WHEN 'DONE' THEN
         CASE coalesce(CASE refunds.upstream_status WHEN 'processing' THEN ${shown} END, refunds.upstream_status,
           'processed') WHEN 'processed' THEN 'refunded'
-          WHEN 'failed' THEN 'refused' ELSE 'in_doubt' END
+          WHEN 'failed' THEN 'refused' ELSE 'open' END
         WHEN 'REFUSED' THEN 'refused' WHEN 'NOT_SENT' THEN 'refused'
         ELSE 'in_doubt' END
     FROM refunds JOIN links ON links.legacy_id = refunds.legacy_id
