@@ -95,7 +95,12 @@ export const bulkMoveView = bulkLine.extend({
 
 export const rampsView = z.object({ ramps: z.array(rampView) });
 
-export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
+export const previewView = z.object({
+  merchant_id: z.string(),
+  revision: z.int(),
+  changes_nothing: z.boolean().describe('the merchant is there already: the move would write nothing'),
+  judgement: judgementView,
+});
 
 export const moveView = z.union([
   merchantAnswer.extend({ result: z.enum(['moved', 'unchanged']), judgement: judgementView }),

@@ -72,7 +72,7 @@ function choice({ words: { t }, sent }: Visit, view: MerchantView, { name, value
   const { value, from } = view.settings[name] ?? { value: null, from: 'default' };
   const fallback = from === 'default' && value !== null ? `${t('settings.default')}: ${value}` : t('settings.default');
   const pairs = [['', fallback] as const, ...values.map((one) => [one, one] as const)];
-  return field.select(name, t(`setting.${name}`), pairs, sent[name] ?? ownIn(view, name));
+  return field.select(name, labelOf(t, name), pairs, sent[name] ?? ownIn(view, name));
 }
 
 function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[number]): Html {
@@ -84,11 +84,17 @@ function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[n
         : t('merchant.not_set')
       : t(view[name] === 'set' ? 'merchant.set' : 'merchant.not_set');
   const type = name === 'notice_url' ? 'text' : 'password';
-  return field.input(name, t(`setting.${name}`), '', html` type="${type}" placeholder="${now}" autocomplete="off"`);
+  return field.input(name, labelOf(t, name), '', html` type="${type}" placeholder="${now}" autocomplete="off"`);
 }
 
 function text({ words: { t }, sent }: Visit, name: string, value: string): Html {
-  return (name.endsWith('_at') ? field.time : field.input)(name, t(`setting.${name}`), sent[name] ?? value);
+  return (name.endsWith('_at') ? field.time : field.input)(name, labelOf(t, name), sent[name] ?? value);
+}
+
+/** As other forms write their labels; lists and sentences have the name of a setting in lower case. */
+function labelOf(t: Visit['words']['t'], name: string): string {
+  const label = t(`setting.${name}`);
+  return label.charAt(0).toUpperCase() + label.slice(1);
 }
 
 /** The merchant's own value; '' for the default. */

@@ -66,14 +66,16 @@ ${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.
 </form>`;
 }
 
-/** The judgement and the form that makes the move, or the refusal of an invalid target. */
+/** The judgement, with the form that makes the move unless it changes nothing; or the refusal of an invalid target. */
 async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>): Promise<Html> {
   const { words } = visit;
   try {
-    const { judgement } = await visit.ask('GET /api/merchants/:id/stage/preview', previewView, {
+    const found = await visit.ask('GET /api/merchants/:id/stage/preview', previewView, {
       path: { id: view.id },
       query: asked,
     });
+    const { judgement } = found;
+    if (found.changes_nothing) return previewOf(words, judgement);
     const fields = Object.entries(asked).map(([name, value]) => hidden(name, value ?? ''));
     const go = judgement.needs === 'approval' ? 'stage.propose' : 'stage.move';
     const kept = [...fields, hidden('revision', view.revision)];

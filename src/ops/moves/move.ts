@@ -7,7 +7,7 @@ import { inForce, merchantView, refuseOtherRevision, revision } from '../merchan
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchantToChange, type OnPurpose, type reasonOrNew } from '../seen.ts';
 import type { Judgement } from './judge.ts';
-import { isNothing, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { isNothing, type Judged, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { drainView, viewDrain } from './preview.ts';
 import { type ProposalView, propose, viewProposals, withdrawAll } from './proposals.ts';
 import { isWaiting, OPEN } from './ramp.ts';
@@ -64,8 +64,7 @@ export async function moveStage(
   const judged = await judgeFor(ports, before, target, person);
   refuseOtherRevision(before, expected);
   refuseUnlessAllowed(judged);
-  // A merchant that was never seen is made by it.
-  if (isNothing(judged) && !(made && before.revision === 0))
+  if (changesNothing(judged, made))
     return { result: 'unchanged', ...merchantView(ports, before), judgement: judged.judgement };
   if (judged.judgement.needs === 'approval') {
     const proposed = await propose(ports, id, target, why, person, extra);
@@ -80,10 +79,21 @@ export async function previewStage(
   id: string,
   { target, purpose }: z.infer<typeof previewAsk>,
   person: Person,
-): Promise<{ merchant_id: string; revision: number; judgement: Judgement }> {
+): Promise<{ merchant_id: string; revision: number; changes_nothing: boolean; judgement: Judgement }> {
   const before = await merchantToChange(ports, id, purpose, unitsOf(target));
-  const { judgement } = await judgeFor(ports, before, target, person);
-  return { merchant_id: id, revision: before.revision, judgement };
+  const judged = await judgeFor(ports, before, target, person);
+  const { revision } = before;
+  return {
+    merchant_id: id,
+    revision,
+    changes_nothing: changesNothing(judged, purpose?.new === true),
+    judgement: judged.judgement,
+  };
+}
+
+/** A merchant that was never seen is made by a move to where it would be, too. */
+function changesNothing(judged: Judged, made: boolean): boolean {
+  return isNothing(judged) && !(made && judged.before.revision === 0);
 }
 
 // Rollback: takes a merchant back to legacy at once, in any situation; open sales stay on their lane.

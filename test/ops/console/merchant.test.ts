@@ -48,6 +48,15 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     expect((await bench.stageOf()).in_force.intents?.stage).toBe('legacy');
   });
 
+  it('offers no move to where the merchant is', async () => {
+    const { page, go } = await as(BEN);
+    await go(`${HERE}?stage=legacy`);
+    await page.locator('#preview').getByText('nothing changes').waitFor();
+    expect(await page.getByRole('button', { name: 'Move', exact: true }).count()).toBe(0);
+    await page.getByLabel('Move to').selectOption('shadow');
+    await page.getByRole('button', { name: 'Move', exact: true }).waitFor();
+  });
+
   it('makes a move that is allowed, with its reason in the audit trail', async () => {
     const { page, go } = await as(BEN);
     await go(HERE);

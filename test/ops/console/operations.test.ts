@@ -31,6 +31,8 @@ describe.skipIf(!hasChromium)('the page of', () => {
     const { page, go, seriousFindings } = eva;
     await go(`/merchants/${ARGENTINA}`);
     await page.getByRole('link', { name: 'Settings' }).click();
+    const labels = await page.locator('main label').allTextContents();
+    expect(labels.filter((label) => !/^\p{Lu}/u.test(label))).toEqual([]);
     await page.locator('#settings-reason').fill('nothing');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').getByText('Change at least one setting.').waitFor();

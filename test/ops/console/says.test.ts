@@ -39,6 +39,11 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(told('step.event', event)).toContain('atendido');
   });
 
+  it('says of a safety stop what happened: it stands in closed incidents, too', async () => {
+    const text = told('incident.safety_stop', { kind: 'intents', cause: quoted('slow') });
+    expect(text).toMatch(/ (volvió a|voltou para) sombra: /);
+  });
+
   it('says what two reports have beside one another', async () => {
     expect(told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
     const facts = { stage: 'shadow', share: null, stopped: false, verdict: 'ready', blockers: 1 };

@@ -35,6 +35,8 @@ describe('a move', () => {
     for (const stage of ['legacy', 'shadow']) {
       if (stage === 'shadow') await bench.move({ stage }, BEN);
       const { revision } = await bench.stageOf();
+      const preview = await bench.as(BEN, 'GET', `/api/merchants/${ARGENTINA}/stage/preview?stage=${stage}`);
+      expect(preview.body).toMatchObject({ changes_nothing: true, judgement: { kind: 'same', allowed: true } });
       const [{ body }, written] = await told(ARGENTINA, () => bench.move({ stage, new: false }, BEN));
       expect([body, written]).toEqual([expect.objectContaining({ result: 'unchanged', revision }), []]);
       const [{ code, out }, by_hand] = await told(ARGENTINA, () => cli('stage', ARGENTINA, stage));
@@ -49,6 +51,8 @@ describe('a move', () => {
   });
 
   it('of a kind that gets a stage of its own is none of them', async () => {
+    const preview = await bench.as(BEN, 'GET', `/api/merchants/${ARGENTINA}/stage/preview?stage=shadow&kind=qr`);
+    expect(preview.body).toMatchObject({ changes_nothing: false, judgement: { kind: 'same' } });
     const [{ body }, written] = await told(ARGENTINA, () => bench.move({ stage: 'shadow', kind: 'qr' }, BEN));
     expect([body, written]).toEqual([expect.objectContaining({ result: 'moved' }), ['stage']]);
     const [again] = await told(ARGENTINA, () => bench.move({ stage: 'shadow', kind: 'qr' }, BEN));
