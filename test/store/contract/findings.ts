@@ -277,8 +277,16 @@ function itBoundsWhatTillsName(harness: Harness): void {
       newExchange({ unit: 'point:T7' }),
       newExchange({ unit: `point:${'T'.repeat(8_000)}` }),
     ]);
-    const units = new Map((await store.evidence.units(MERCHANT)).map(({ slot, calls: count }) => [slot, count]));
+    const unitsOf = async (from: Store) =>
+      new Map((await from.evidence.units(MERCHANT)).map(({ slot, calls: count }) => [slot, count]));
+    const units = await unitsOf(store);
     expect([units.size, units.get('point:T7'), units.get('(others)')]).toEqual([10_001, 2, 31]);
+    const restarted = await harness.reopen();
+    await restarted.exchanges.recordExchanges([...calls(10_029, 10_031), ...calls(7, 9)]);
+    const after = await unitsOf(restarted);
+    expect([after.size, after.get('point:T7'), after.get('point:T8'), after.get('(others)')]).toEqual([
+      10_001, 3, 2, 33,
+    ]);
   });
 
   it('keeps 500 groups of differences a merchant; an exchange names the group under which its own is counted', async () => {
