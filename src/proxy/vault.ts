@@ -6,7 +6,7 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
-  randomBytes,
+  randomUUID,
   scryptSync,
 } from 'node:crypto';
 import { inspect } from 'node:util';
@@ -114,11 +114,17 @@ function readKey(text: string): Buffer {
 
 /** The nonce is no parameter, because a nonce used twice reveals the content. */
 function seal(key: KeyObject, value: string | Uint8Array, purpose: string): Uint8Array {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = freshNonce();
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(boundText(purpose));
   const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
   return Buffer.concat([Buffer.of(VERSION), nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** The 12 bytes of a v4 UUID that are all random: Node keeps them in store, and a request for 12 costs ten times as much. */
+function freshNonce(): Buffer {
+  const uuid = randomUUID();
+  return Buffer.from(uuid.slice(0, 8) + uuid.slice(9, 13) + uuid.slice(24), 'hex');
 }
 
 function open(key: KeyObject, sealed: Uint8Array, purpose: string): Buffer {
