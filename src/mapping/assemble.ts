@@ -9,7 +9,7 @@ import { errorFinder, refusal, sourceRefusal } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
 import { compareAnswers } from './match.ts';
 import type { Sets } from './own-folder.ts';
-import { anyElement, contains, hasValue, matchPath, type Path, printPath, propertyName } from './path.ts';
+import { anyElement, contains, hasValue, matcherOf, type Path, printPath, propertyName } from './path.ts';
 import { flat } from './row.ts';
 import { type Documents, numberOf, type WrittenOperation, type WrittenSite, type WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
@@ -67,8 +67,10 @@ export function assemble(documents: Documents, known: Compiled = new Map()): Loa
     with_own: [],
     of: () => assembled,
     operations,
-    isProxied: (method, path) =>
-      documents.proxied.some((one) => one.method === method && matchPath(one.path, path) !== null),
+    isProxied(method, path) {
+      const match = matcherOf(path);
+      return documents.proxied.some((one) => one.method === method && match(one.path) !== null);
+    },
     request: (operation, source, context) =>
       translateRequest(needed(compiled, operation.request), headersOf.get(operation.family) ?? null, source, context),
     answer: (operation, source, context) => answer(needed(compiled, operation.answer), source, context),

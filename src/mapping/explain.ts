@@ -6,7 +6,7 @@ import { describeFired } from './describe.ts';
 import { type ExplainedKind, type ReadRequest, readMessage } from './explain-input.ts';
 import { explainUpstream } from './explain-upstream.ts';
 import { type Explanation, noted, refusalOf, UNEXPLAINED, withText } from './explanation.ts';
-import { matchPath } from './path.ts';
+import { matcherOf } from './path.ts';
 import { rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Translated } from './tables.ts';
@@ -68,8 +68,9 @@ function bodyOf(operation: Operation, { body }: ReadRequest): unknown {
 }
 
 function findOperation(operations: readonly Operation[], request: ReadRequest) {
+  const match = matcherOf(request.path);
   for (const operation of operations) {
-    const path = operation.method === request.method ? matchPath(operation.path, request.path) : null;
+    const path = operation.method === request.method ? match(operation.path) : null;
     if (path) return { operation, path };
   }
   return null;

@@ -91,16 +91,18 @@ export function writer(path: Path): (target: Record<string, unknown>, value: unk
 
 // Paths of operations as patterns: a part that begins with a colon matches any value.
 
-/** Values of the pattern's `:names`; null for another path, or an empty value. @param path without its query. */
-export function matchPath(pattern: string, path: string): Record<string, string> | null {
-  const wanted = pattern.split('/');
-  const given = path.replace(/(?<=.)\/$/, '').split('/');
-  if (wanted.length !== given.length) return null;
-  const found: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const value = given[index] as string; // equal lengths
-    if (part.startsWith(':') && value !== '') found[part.slice(1)] = value;
-    else if (part !== value) return null;
-  }
-  return found;
+/** Matches many patterns against one path, without its query: the values of a pattern's `:names`; null where it differs or a value is empty. */
+export function matcherOf(path: string): (pattern: string) => Record<string, string> | null {
+  const given = (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path).split('/');
+  return (pattern) => {
+    const wanted = pattern.split('/');
+    if (wanted.length !== given.length) return null;
+    const found: Record<string, string> = {};
+    for (const [index, part] of wanted.entries()) {
+      const value = given[index] as string; // equal lengths
+      if (part.startsWith(':') && value !== '') found[part.slice(1)] = value;
+      else if (part !== value) return null;
+    }
+    return found;
+  };
 }

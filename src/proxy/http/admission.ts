@@ -1,7 +1,7 @@
 /** Load shedding at the public door, before a call is read or stored: shadows first, then reads, payments last. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
-import { matchPath } from '../../mapping/path.ts';
+import { matcherOf } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { createLru } from '../concurrency.ts';
 import type { Count } from '../log.ts';
@@ -71,9 +71,9 @@ export function callClasses(operations: readonly Operation[]): (method: string, 
   const harmless = operations.filter(({ method, kind }) => method !== 'GET' && kind === 'devices');
   return (method, target) => {
     if (READING.has(method)) return 'read';
-    const asked = target.split('?', 1)[0] ?? '';
-    if (method === 'POST' && matchPath(WEBHOOK_PATH, asked) !== null) return 'event';
-    const is_harmless = harmless.some((one) => one.method === method && matchPath(one.path, asked) !== null);
+    const match = matcherOf(target.split('?', 1)[0] ?? '');
+    if (method === 'POST' && match(WEBHOOK_PATH) !== null) return 'event';
+    const is_harmless = harmless.some((one) => one.method === method && match(one.path) !== null);
     return is_harmless ? 'read' : 'payment';
   };
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { decodeText, readLegacyBody } from '../../contract/legacy-body.ts';
-import { matchPath } from '../../mapping/path.ts';
+import { matcherOf } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { endpointName, noteUnknown, type OperationKind } from '../evidence/exchange.ts';
 import type { Ports } from '../ports.ts';
@@ -231,11 +231,12 @@ function unroutedOf(operations: readonly Operation[], target: string): Unrouted 
       .split('?', 1)[0]
       ?.replace(/(?<=.)\/$/, '') ?? '';
   const is_of_sales = SALES.test(path);
-  const named = operations.find((one) => matchPath(one.path, path) !== null);
+  const match = matcherOf(path);
+  const named = operations.find((one) => match(one.path) !== null);
   if (!is_of_sales && named === undefined) return null;
   const is_misspelled = is_of_sales && (!SALES.test(plain) || plain.toLowerCase() !== path);
-  const is_odd =
-    is_misspelled || (named !== undefined && !operations.some((one) => matchPath(one.path, plain) !== null));
+  const matchPlain = matcherOf(plain);
+  const is_odd = is_misspelled || (named !== undefined && !operations.some((one) => matchPlain(one.path) !== null));
   return {
     path,
     is_odd,
