@@ -123,7 +123,8 @@ function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: nu
   const answered = creates.filter((call) => isTaken(call) && orderOf(evidence, call)?.id === link.order_id);
   // A broken answer to any copy of the create revokes the acknowledgement.
   if (answered.length === 0 || creates.some(({ status }) => status === null)) return false;
-  const answered_at = Math.max(...answered.map(({ to, from }) => to ?? from));
+  const answers = answered.map(({ to, from }) => to ?? from);
+  const answered_at = Math.max(...answers);
   const by_till = hearings(evidence, sale, link).some(
     ({ to, from, left, what, legacy_id }) =>
       from > answered_at &&
@@ -134,7 +135,11 @@ function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: nu
       (what === 'refund' || legacy_id === link.legacy_id),
   );
   if (by_till) return true;
-  const since_ms = Math.min(before - answered_at, evidence.wallAt(before) - evidence.wallAt(answered_at));
+  // The product goes by the first answer and the clock that says less, which may have been set back before the last one.
+  const since_ms = Math.min(
+    before - answered_at,
+    ...answers.map((at) => evidence.wallAt(before) - evidence.wallAt(at)),
+  );
   if (sale.key !== null && since_ms <= CLIENT_PATIENCE_MS + 2 * RECORDED_MS) return false;
   return wasTaken(evidence, link, answered_at, before);
 }
