@@ -7,6 +7,8 @@ export type JsonObject = { [key: string]: Json };
 
 /** Real bodies of the two APIs nest 5 levels at most; `test/faults/README.md` F67 refuses more than 32. */
 const MAX_DEPTH = 32;
+/** Longest integer that a double holds exactly, whatever its digits. */
+const PLAIN_DIGITS = 15;
 const PLAIN_INTEGER = /^-?(?:0|[1-9]\d{0,14})$/;
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
@@ -17,36 +19,11 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
  * 32.
  */
 export function parseJson(text: string): Json {
-  const native = parsedNatively(text, refuseShape(text));
-  if (native !== undefined) return native;
+  refuseShape(text);
   return parse(text, null, {
     parseNumber: (source) =>
       PLAIN_INTEGER.test(source) && source !== '-0' ? Number(source) : new LosslessNumber(source),
   }) as Json; // the parser only produces the shapes of Json
-}
-
-/**
- * The engine's own parser takes a fifth of the time of a parser that keeps the source of numbers. It reads the same
- * when no number is longer than a double and no key is repeated, which would leave fewer keys than the text has.
- * @returns undefined for a text that needs the strict parser, which may refuse it.
- */
-function parsedNatively(text: string, { keys, exact }: Shape): Json | undefined {
-  if (exact) return undefined;
-  try {
-    const value = JSON.parse(text) as Json; // JSON has no other values
-    return keysIn(value) === keys ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function keysIn(value: Json): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  let count = 0;
-  if (Array.isArray(value)) for (const item of value) count += keysIn(item);
-  // A parsed object has its own keys only.
-  else for (const key in value) count += 1 + keysIn((value as Record<string, Json>)[key] as Json);
-  return count;
 }
 
 /** Makes `1500.0` and `1.5E+3` 1500, as a JSON schema reads them; fractions and longer numbers keep their text. */
@@ -119,27 +96,9 @@ export function isExactNumber(value: unknown): value is LosslessNumber {
   return value instanceof LosslessNumber;
 }
 
-interface Shape {
-  /** Number of keys in the text, repeated ones included. */
-  keys: number;
-  /** The text may have a number that a double can't hold as written. */
-  exact: boolean;
-}
-
-/** Longest run of digits that a double holds exactly, see `PLAIN_INTEGER`. */
-const PLAIN_DIGITS = 15;
-const MINUS = 45;
-const POINT = 46;
-const [ZERO, NINE] = [48, 57];
-const COLON = 58;
-const [UPPER_E, LOWER_E] = [69, 101];
-
-/** Scans the text before parsing: nesting, keys that a parser would follow to a prototype, kinds of numbers. */
-function refuseShape(text: string): Shape {
+/** Scans the text before parsing, for nesting and for keys that a parser would follow to a prototype. */
+function refuseShape(text: string): void {
   let depth = 0;
-  let keys = 0;
-  let digits = 0;
-  let exact = false;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
     if (code === QUOTE) {
@@ -150,16 +109,7 @@ function refuseShape(text: string): Shape {
       depth++;
       if (depth > MAX_DEPTH) throw new SyntaxError(`JSON is nested deeper than ${MAX_DEPTH} levels`);
     } else if (code === 125 || code === 93) depth--;
-    else if (code === COLON) keys++;
-    else if (code === MINUS || code === POINT) exact = true;
-    if (code >= ZERO && code <= NINE) exact ||= ++digits > PLAIN_DIGITS;
-    else {
-      // An exponent follows a digit; the same letter occurs in `true` and `false`.
-      exact ||= digits > 0 && (code === UPPER_E || code === LOWER_E);
-      digits = 0;
-    }
   }
-  return { keys, exact };
 }
 
 const QUOTE = 34;
