@@ -165,8 +165,8 @@ export interface RefundStore {
     refund: Refund,
     decide: (earlier: Refund[]) => Refund | 'open',
   ): Promise<{ opened: boolean; refund: Refund }>;
-  /** The till has read the link's refunds, at `at` (epoch ms). */
-  markRefundsKnown(legacy_id: string, at: number): Promise<void>;
+  /** The till has read the link's refunds, at `at` (epoch ms), as far as they are in the refunded sum that it was shown. */
+  markRefundsKnown(legacy_id: string, at: number, shown_minor: number): Promise<void>;
   /** @throws PuenteError conflict when the stored revision is another. */
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
   /** Oldest first. */

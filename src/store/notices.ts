@@ -92,7 +92,8 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       ];
       if (next.state === 'delivered') {
         steps.push({ write: 'mark_known_by_notice', values: [notice.legacy_id] });
-        steps.push({ write: 'mark_refunds_known', values: [at, notice.legacy_id, notice.created_at - 1, 0] });
+        const any_sum = Number.MAX_SAFE_INTEGER;
+        steps.push({ write: 'mark_refunds_known', values: [at, notice.legacy_id, notice.created_at - 1, 0, any_sum] });
       }
       const result = await writer.commit({ steps, locks: { alone: [noticesLock(notice.legacy_id)] } });
       if (result.kind === 'done') return;

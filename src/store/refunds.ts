@@ -47,12 +47,12 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
         `The refund of payment ${refund.payment_id} was not opened (${cause}): ask again.`,
       );
     },
-    async markRefundsKnown(legacy_id, at) {
+    async markRefundsKnown(legacy_id, at, shown_minor) {
       const is_any_unknown = (await ofLink(legacy_id)).some(
         ({ state, known_at }) => state === 'DONE' && known_at === null,
       );
       if (is_any_unknown)
-        await writer.commit({ steps: [{ write: 'mark_refunds_known', values: [at, legacy_id, at, 1] }] });
+        await writer.commit({ steps: [{ write: 'mark_refunds_known', values: [at, legacy_id, at, 1, shown_minor] }] });
     },
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };

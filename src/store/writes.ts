@@ -195,9 +195,10 @@ const declared = {
     probe_clear: `DELETE FROM meta WHERE name = 'probe'`,
     insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 
-    /** Known to the till by a read or an acknowledged notice. The last values: time of the notice; 1 for a read. */
+    /** Known to the till by a read or an acknowledged notice. The last values: time of the notice; 1 for a read; the sum it shows. */
     mark_refunds_known: `UPDATE refunds SET known_at = ?, revision = revision + 1 WHERE legacy_id = ? AND known_at IS NULL
-      AND state = 'DONE' AND created_at <= ? AND (answered_at IS NOT NULL OR 1 = (SELECT ?))`,
+      AND state = 'DONE' AND created_at <= ? AND (answered_at IS NOT NULL OR 1 = (SELECT ?))
+      AND refunded_before_minor + coalesce(refunded_minor, amount_minor, 1) <= ?`,
     /** The last values are the link and its number of refunds read: one opened since may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,

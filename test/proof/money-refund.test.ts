@@ -622,7 +622,7 @@ describe('a look', () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
     await refund(link, 500);
-    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now); // its till has read the first
+    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now, 1_500); // its till has read the first
     // The order was read before it showed the first refund: when that appears, it is no sign of the second.
     await doubt(link, 500);
     stand.answers = [seen(['REF1', '5.00'])];
@@ -750,7 +750,7 @@ describe('the reads that follow a refund', () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'failed'])];
     await refund(link, null);
-    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now);
+    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now, 1_500);
     stand.answers = [
       seen(['R1', '15.00', 'failed']),
       makes('R2', '15.00'),

@@ -21,7 +21,7 @@ import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { asUpstreamSays } from './legacy-search.ts';
 import { sendPaymentRead } from './owner.ts';
 import { hasDoubt, lookAtOrder } from './refund-decisions.ts';
-import { refundsOfOrder, withOwnDates } from './refund-view.ts';
+import { refundedIn, refundsOfOrder, sumOfRefunds, withOwnDates } from './refund-view.ts';
 
 /** `GET /v1/payments/{id}`; upstream's errors are proxied unchanged. */
 export async function getPayment(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
@@ -32,7 +32,8 @@ export async function getPayment(ports: Ports, call: LegacyCall): Promise<Legacy
   const payment = await (read.kind === 'missing'
     ? paymentFromOrder(ports, call, link)
     : ownView(ports, call, link, read.payment));
-  return noteRead(ports, link, answered(200, payment));
+  const refunded_minor = refundedIn(ports, call, payment as Record<string, unknown>); // the table has just checked it
+  return noteRead(ports, { link, refunded_minor }, answered(200, payment));
 }
 
 export type PaymentRead =
@@ -131,15 +132,20 @@ function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: un
 
 export async function listRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
-  return 'kind' in found ? found : noteRead(ports, found.link, answered(200, found.refunds));
+  if ('kind' in found) return found;
+  const refunded_minor = sumOfRefunds(found.refunds, ports.tables.site(call.merchant.site).exponent);
+  return noteRead(ports, { link: found.link, refunded_minor }, answered(200, found.refunds));
 }
 
 export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   if ('kind' in found) return found;
-  const refund = found.refunds.find((one) => String((one as { id?: unknown }).id) === call.path.refund_id); // any JSON
-  if (refund === undefined) return refused(call.operation.family, 'refund_not_found');
-  return noteRead(ports, found.link, answered(200, refund));
+  const { link, refunds } = found;
+  const at = refunds.findIndex((one) => String((one as { id?: unknown }).id) === call.path.refund_id); // any JSON
+  if (at < 0) return refused(call.operation.family, 'refund_not_found');
+  // A till that names a refund knows those before it.
+  const refunded_minor = sumOfRefunds(refunds.slice(0, at + 1), ports.tables.site(call.merchant.site).exponent);
+  return noteRead(ports, { link, refunded_minor }, answered(200, refunds[at]));
 }
 
 /** The refunds of the real payment, or those of its order. */

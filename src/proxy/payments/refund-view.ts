@@ -43,17 +43,15 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
   if (!Array.isArray(refunds) || refunds.length === 0) return refunds;
   const { exponent } = ports.tables.site(call.merchant.site);
   const own = await ownRefunds(ports, link, exponent);
-  const amountOf = (refund: unknown): number =>
-    minorUnits(String((refund as { amount?: unknown } | null)?.amount), exponent) ?? 0; // any JSON
   const rows = refunds.map((refund) => {
-    const number = String((refund as { id?: unknown } | null)?.id); // as above
+    const number = String((refund as { id?: unknown } | null)?.id); // any JSON
     return own.find((one) => one.reference_id === number || String(one.number) === number);
   });
   // A refund without an outcome that the order does not show yet, although the sum has risen by it.
   const open = own.find((one) => isOpen(one) && one.reference_id === null);
-  const total_minor = refunds.reduce((sum: number, refund) => sum + amountOf(refund), 0);
-  if (open !== undefined && total_minor >= open.refunded_before_minor + (open.amount_minor ?? 1)) {
-    const isIts = (refund: unknown): boolean => open.amount_minor === null || amountOf(refund) === open.amount_minor;
+  if (open !== undefined && sumOfRefunds(refunds, exponent) >= open.refunded_before_minor + (open.amount_minor ?? 1)) {
+    const isIts = (refund: unknown): boolean =>
+      open.amount_minor === null || amountOf(refund, exponent) === open.amount_minor;
     const at = refunds.findLastIndex((refund, index) => rows[index] === undefined && isIts(refund));
     if (at >= 0) rows[at] = open;
   }
@@ -61,6 +59,22 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
     const row = rows[index];
     return row === undefined ? refund : { ...(refund as object), date_created: offsetTime(row.created_at) };
   });
+}
+
+/** What a payment in legacy form shows of its refunds, minor units, failed ones included. */
+export function refundedIn(ports: Ports, call: LegacyCall, payment: Record<string, unknown>): number {
+  const { exponent } = ports.tables.site(call.merchant.site);
+  const sum = minorUnits(String(payment.transaction_amount_refunded), exponent) ?? 0;
+  return Math.max(sum, sumOfRefunds(payment.refunds, exponent));
+}
+
+/** @param refunds any JSON. @returns minor units. */
+export function sumOfRefunds(refunds: unknown, exponent: number): number {
+  return Array.isArray(refunds) ? refunds.reduce((sum: number, one) => sum + amountOf(one, exponent), 0) : 0;
+}
+
+function amountOf(refund: unknown, exponent: number): number {
+  return minorUnits(String((refund as { amount?: unknown } | null)?.amount), exponent) ?? 0; // any JSON
 }
 
 /** Refunds of tills with upstream's ids, which the order may show before the answer arrives. */

@@ -12,6 +12,7 @@ import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { asUpstreamSays, fromTheFirst, refreshLive, searchLegacy, warnOfLegacy } from './legacy-search.ts';
 import { linkOfPayment } from './owner.ts';
 import { getPayment, ownView, paymentFromOrder, readPayment } from './read.ts';
+import { refundedIn } from './refund-view.ts';
 
 /** Own sales of one reference in a search, newest first (LIM-45). */
 const OURS_AT_MOST = 50;
@@ -41,12 +42,11 @@ export async function searchPayments(ports: Ports, call: LegacyCall): Promise<Le
   const missing = links.filter((link) => !theirs.some((one) => String(one.id) === link.payment_id));
   const ours = await showMissing(ports, call, search, missing, { found, at });
   const noted = (body: Record<string, unknown> & { results: ShownPayment[] }): Answered => {
-    const shown = new Set(body.results.map(({ id }) => String(id)));
-    return noteFound(
-      ports,
-      links.filter(({ payment_id }) => shown.has(String(payment_id))),
-      answered(200, body),
-    );
+    const shown = links.flatMap((link) => {
+      const result = body.results.find(({ id }) => String(id) === link.payment_id);
+      return result === undefined ? [] : [{ link, refunded_minor: refundedIn(ports, call, result) }];
+    });
+    return noteFound(ports, shown, answered(200, body));
   };
   if (found === null) return ours.length === 0 ? failure(ports, call, outcome) : noted(alone(search, ours));
   if (ours.length === 0 && !widened) return noted({ ...found.body, results: theirs });

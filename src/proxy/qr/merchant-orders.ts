@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import { type merchantOrder, type merchantOrderFilters, merchantOrderSearch } from '../../contract/merchant-orders.ts';
 import { searchMoment } from '../../contract/search-moment.ts';
+import { minorUnits } from '../../mapping/values.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
@@ -28,7 +29,7 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
   if (link.order === null) return refused(call.operation.family, 'not_found');
   const order = renderMerchantOrder(ports, call, link, nickname);
   markShown(ports, order);
-  return noteRead(ports, link, answered(200, order));
+  return noteRead(ports, { link, refunded_minor: refundedIn(ports, call, order) }, answered(200, order));
 }
 
 /** Legacy made none before payment or scan (LIM-37); ours has no buyer (LIM-38), and one time for changes (LIM-39). */
@@ -38,6 +39,11 @@ export function markShown(ports: Ports, { payments }: MerchantOrder): void {
   if (payments.length > 0) markLimitation(draft, 'LIM-38');
   if (payments.some(({ amount_refunded }) => /[1-9]/.test(decimalOf(amount_refunded) ?? '')))
     markLimitation(draft, 'LIM-39');
+}
+
+/** Minor units. */
+function refundedIn(ports: Ports, call: LegacyCall, { refunded_amount }: MerchantOrder): number {
+  return minorUnits(decimalOf(refunded_amount), ports.tables.site(call.merchant.site).exponent) ?? 0;
 }
 
 /** @param link of a QR sale with a known order; without one there is no merchant order. */
@@ -88,11 +94,8 @@ export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Prom
   const answer = answered(200, { elements: page, next_offset: offset + page.length, total });
   if (search.reference === null) return answer;
   // A till that finds a sale by its own reference knows it, even if its create was never answered.
-  return noteFound(
-    ports,
-    shown.map(({ link }) => link),
-    answer,
-  );
+  const known = shown.map(({ link, order }) => ({ link, refunded_minor: refundedIn(ports, call, order) }));
+  return noteFound(ports, known, answer);
 }
 
 /** `elements` is null, not an empty list (`docs/field-notes.md` QR §2). */

@@ -3,7 +3,6 @@ import { PuenteError } from '../../error.ts';
 import type { Answered } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
-import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
 /** Marks a sale as known to its till (`docs/protocol.md` §3.9); only in memory when the store can't write. */
@@ -17,26 +16,33 @@ export async function markKnown(ports: Ports, link: Link): Promise<Link> {
   return written ?? link;
 }
 
+/** A sale in an answer. `refunded_minor`: what the answer shows of its refunds, minor units, failed ones included. */
+export interface Shown {
+  link: Link;
+  refunded_minor: number;
+}
+
 /**
  * Adds to the answer of a read by a number that only a notice contains: once sent whole, it counts as an acknowledgement
- * of the notice of the end, and its refunds are known.
+ * of the notice of the end, and the refunds in it are known.
  */
-export function noteRead(ports: Ports, link: Link, answer: Answered): Answered {
-  if (!isNewsByNotice(link) && !showsRefund(link)) return answer;
+export function noteRead(ports: Ports, shown: Shown, answer: Answered): Answered {
+  const { link, refunded_minor } = shown;
+  if (!isNewsByNotice(link) && refunded_minor === 0) return answer;
   return onceSent(ports, link.merchant_id, answer, async (at) => {
-    await Promise.all([markKnownByNotice(ports, link), markRefundsKnown(ports, link, at)]);
+    await Promise.all([markKnownByNotice(ports, link), markRefundsKnown(ports, shown, at)]);
   });
 }
 
 /**
  * Adds to the answer of a search by the till's own reference, which it knows even if its create was not answered: once
- * sent whole, the sales in it are known.
+ * sent whole, the sales in it and their refunds are known.
  */
-export function noteFound(ports: Ports, links: readonly Link[], answer: Answered): Answered {
-  const news = links.filter((link) => link.known_by !== 'till' || showsRefund(link));
+export function noteFound(ports: Ports, shown: readonly Shown[], answer: Answered): Answered {
+  const news = shown.filter(({ link, refunded_minor }) => link.known_by !== 'till' || refunded_minor > 0);
   if (news[0] === undefined) return answer;
-  return onceSent(ports, news[0].merchant_id, answer, async (at) => {
-    await Promise.all(news.map((link) => Promise.all([markKnown(ports, link), markRefundsKnown(ports, link, at)])));
+  return onceSent(ports, news[0].link.merchant_id, answer, async (at) => {
+    await Promise.all(news.flatMap((one) => [markKnown(ports, one.link), markRefundsKnown(ports, one, at)]));
   });
 }
 
@@ -67,14 +73,14 @@ async function markKnownByNotice(ports: Ports, link: Link): Promise<void> {
   await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
-function showsRefund({ order }: Link): boolean {
-  return nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
-}
-
-/** Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). @param at epoch ms. */
-async function markRefundsKnown(ports: Ports, link: Link, at: number): Promise<void> {
-  const { legacy_id } = link;
-  if (showsRefund(link)) await unlessUnwritten(ports, legacy_id, ports.store.refunds.markRefundsKnown(legacy_id, at));
+/**
+ * Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). A refund that the answer does
+ * not show may be repeated: it was made meanwhile, or upstream's answer lagged. @param at epoch ms.
+ */
+async function markRefundsKnown(ports: Ports, { link, refunded_minor }: Shown, at: number): Promise<void> {
+  if (refunded_minor === 0) return;
+  const marked = ports.store.refunds.markRefundsKnown(link.legacy_id, at, refunded_minor);
+  await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
 /** Null when the store can't write: the read is answered all the same. */

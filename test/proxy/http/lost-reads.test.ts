@@ -3,7 +3,16 @@ import { afterEach, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { type Answer, ARGENTINA, eventually, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { freshReference, openPayments, refund, type Sale, sellByQr, TELLS_NOBODY } from './payment-sale.ts';
+import {
+  freshReference,
+  openPayments,
+  payment,
+  type RefundShown,
+  refund,
+  type Sale,
+  sellByQr,
+  TELLS_NOBODY,
+} from './payment-sale.ts';
 import { preference, preferencePath } from './qr-till.ts';
 
 /** Of the sale, in every answer that shows it. */
@@ -52,6 +61,23 @@ it.each<[string, (sale: Sale) => string, (sale: Sale) => string]>([
   expect(await part()).toBe(first);
   expect((await shop.till(read(sale))).status).toBe(200);
   expect(await part()).not.toBe(first);
+});
+
+it("a refund is not made again after a read that does not show it, because upstream's payments lag", async () => {
+  const sale = await sellByQr(shop);
+  const path = `/v1/payments/${sale.payment}`;
+  const part = async () => ((await refund(shop, sale.payment, { amount: 10 })).body as RefundShown).id;
+  const first = await part();
+  expect((await payment(shop, sale.payment)).refunds).toMatchObject([{ id: first }]);
+  const { refunds } = await payment(shop, sale.payment);
+  const second = await part();
+  expect(second).not.toBe(first);
+  const set = { transaction_amount_refunded: 10, refunds };
+  await shop.fault({ method: 'GET', path, kind: 'alter', when: 'after', set });
+  expect((await payment(shop, sale.payment)).refunds).toHaveLength(1);
+  expect(await part()).toBe(second);
+  expect((await payment(shop, sale.payment)).refunds).toHaveLength(2);
+  expect(await part()).not.toBe(second);
 });
 
 it.each(['/v1/payments/search', '/merchant_orders/search'])(
