@@ -106,7 +106,7 @@ export const everySaleMade: Rule = (evidence) =>
       const order = orderOf(evidence, call);
       const link = evidence.linkOfOrder.get(order?.id ?? '');
       if (order === undefined || link === undefined || order.created_at >= first.from) return [];
-      return wasHeard(evidence, sale, link, first.from)
+      return wasHeard(evidence, sale, link, first.from, call.from)
         ? [`sale ${sale.number} was meant once more and answered with ${order.id}, which its till had heard of`]
         : [];
     }),
@@ -117,8 +117,11 @@ function orderOf({ link, order }: Evidence, { legacy_id, row }: TillCall): Order
   return order.get((legacy_id === null ? row?.order_id : link.get(legacy_id)?.order_id) ?? '');
 }
 
-/** The sale is certainly known to the till, and the product has recorded that. */
-function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: number): boolean {
+/**
+ * The sale is certainly known to the till, and the product has recorded that.
+ * @param before the first create of the next sale. @param asked the one that was answered.
+ */
+function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: number, asked: number): boolean {
   const creates = evidence.createsOf(sale.number).filter(({ from }) => from < before);
   const answered = creates.filter((call) => isTaken(call) && orderOf(evidence, call)?.id === link.order_id);
   // A broken answer to any copy of the create revokes the acknowledgement.
@@ -135,11 +138,9 @@ function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: nu
       (what === 'refund' || legacy_id === link.legacy_id),
   );
   if (by_till) return true;
-  // The product goes by the first answer and the clock that says less, which may have been set back before the last one.
-  const since_ms = Math.min(
-    before - answered_at,
-    ...answers.map((at) => evidence.wallAt(before) - evidence.wallAt(at)),
-  );
+  // The product goes by the clock that says less, from its first answer on; it may have been set back since.
+  const by_wall = [before, asked].flatMap((to) => answers.map((at) => evidence.wallAt(to) - evidence.wallAt(at)));
+  const since_ms = Math.min(before - answered_at, ...by_wall);
   if (sale.key !== null && since_ms <= CLIENT_PATIENCE_MS + 2 * RECORDED_MS) return false;
   return wasTaken(evidence, link, answered_at, before);
 }

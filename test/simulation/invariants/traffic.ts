@@ -99,15 +99,12 @@ export const unitsFree: Rule = (evidence) => {
   return wrong;
 };
 
-/** The longest lifetime of an order, for any request of its till. */
-const LONGEST_LIFE_MS = 3_600 * 3_600_000;
 /** An order without a known id that expired by the product's clock holds its unit this long. */
 const HOLD_MS = 20 * 60_000;
 
 /**
- * Puente never got the order's id, and the clock was set forward by more than any lifetime: to the product the order
- * expired, as after a long shutdown, and held its unit longer than most orders live. Its lifetime was months, because
- * the clock was slow when the till computed its end.
+ * Puente never got the order's id, and the clock was slow when the till computed its end, so that it lives longer by as
+ * much. Set right, the clock said that it had ended, as after a shutdown; the hold covers smaller steps alone.
  */
 function isOutlived(evidence: Evidence, order: Order, then: number): boolean {
   const link = evidence.links.find(
@@ -115,9 +112,8 @@ function isOutlived(evidence: Evidence, order: Order, then: number): boolean {
   );
   if (link?.state !== 'LOST' || link.order_id !== null || wasHeardOf(evidence, order.id)) return false;
   const first = evidence.upstream.find(({ key }) => key === link.idempotency_key);
-  return evidence.clocks.some(
-    ({ at, by_ms }) => by_ms > LONGEST_LIFE_MS && first !== undefined && at > first.at && then >= at + HOLD_MS,
-  );
+  if (first === undefined || first.at - evidence.wallAt(first.at) <= HOLD_MS) return false;
+  return evidence.clocks.some(({ at, by_ms }) => by_ms > HOLD_MS && at > first.at && then >= at + HOLD_MS);
 }
 
 /** A link is rightly in doubt, or an order outlives its row, so that upstream itself refuses another. */
