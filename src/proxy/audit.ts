@@ -11,6 +11,7 @@ export interface ChainMark {
   hash: string;
 }
 
+/** Where a chain without lines begins. */
 export function chainStart(): ChainMark {
   return { sequence: 0, hash: AUDIT_GENESIS };
 }

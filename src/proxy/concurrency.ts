@@ -89,6 +89,7 @@ export function createDrain() {
   };
 }
 
+/** Counts calls under way, so that a loop can wait until fewer are. */
 export function createInFlightCount() {
   let running = 0;
   let ended = (): void => undefined;

@@ -59,6 +59,7 @@ export function noteId({ exchange }: Pick<Ports, 'exchange'>, legacy_id: string)
   if (exchange !== null) exchange.legacy_id = legacy_id;
 }
 
+/** An exchange of which nothing is known but when it began. @param started_tick_ms of the monotonic clock. */
 export function openDraft(started_tick_ms: number): ExchangeDraft {
   return {
     started_tick_ms,

@@ -167,6 +167,7 @@ const UNPROVEN_TOKENS_REMEMBERED = 1_000;
 /** Enough for minutes without a store; a longer outage stops every create on orders. */
 const UNITS_REMEMBERED = 10_000;
 
+/** Units whose sale on legacy could not be stored: held in memory instead, each until its end. */
 export function createUnrecorded() {
   const until = new Map<string, number>();
   const holdsKey = (key: string, now: number): boolean => {

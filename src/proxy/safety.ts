@@ -42,6 +42,7 @@ interface Kept {
 /** The watch is part of `Ports`, so it takes only these. */
 type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'count'>;
 
+/** The safety stop: judges each exchange, and moves a merchant back, or only reports, by its mode (`docs/operations.md`). */
 export function createSafetyWatch(ports: Parts): SafetyWatch {
   const rules = ports.settings.safety;
   const byDefaultRow = defaultRowsOf(ports.tables);
@@ -147,6 +148,7 @@ async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
   });
 }
 
+/** The merchant's own mode, else the setting's. */
 export function modeOf(ports: Pick<Ports, 'settings'>, merchant: Merchant | null): SafetyMode {
   return merchant?.settings.safety_stop ?? ports.settings.merchants.safety_stop;
 }
@@ -216,6 +218,7 @@ export interface Window {
 
 export type SafetyRules = CoreSettings['safety'];
 
+/** A window without calls. */
 export function emptyWindow(): Window {
   return { slices: [], row: { faults: 0, since: 0, at: 0 }, seen: new Map(), exchanges: [] };
 }

@@ -202,6 +202,7 @@ export interface Evidence {
   settled(): Promise<void>;
 }
 
+/** What a log line says of an exchange: the sale's legacy id, where it has one, and the operation. */
 export function aboutExchange({ legacy_id, operation }: Exchange): LogFields {
   return { ...(legacy_id === null ? {} : { legacy_id }), operation: operation ?? 'none' };
 }

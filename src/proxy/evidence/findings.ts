@@ -37,6 +37,7 @@ type Judged = JudgedCall & Pick<Exchange, 'outcome' | 'shadow'>;
 
 export type Evaluate = (seen: Exchange, found: Found) => RecordedExchange;
 
+/** An exchange with what the tables in force for its merchant find in it, as it is stored. */
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
   return { ...seen, ...findingsOf(tables.of(seen.merchant_id), seen, found) };
 }

@@ -52,6 +52,7 @@ export interface RunningEvidence extends Omit<Evidence, 'safety'> {
   stop(): Promise<void>;
 }
 
+/** Starts the one queue of exchanges and the shadow translations; `stop` writes what waits. */
 export function startEvidence(parts: EvidenceParts): RunningEvidence {
   /** Exchanges accepted and not written yet; calls whose exchange is still being made. */
   const accepted = createDrain();

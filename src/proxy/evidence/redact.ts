@@ -24,6 +24,7 @@ export function redactMessages({ request, answer, upstream }: CapturedMessages):
   };
 }
 
+/** A copy of parsed JSON without secrets and personal data, for storage and logs. */
 export function redactValue(value: unknown): unknown {
   return walk(value, TOP);
 }

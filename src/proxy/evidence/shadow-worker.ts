@@ -52,6 +52,7 @@ interface Shadowed {
   shed: boolean;
 }
 
+/** Translates a proxied call on paper, and reads both APIs to compare them where its operation allows that. */
 export function createShadow(parts: ShadowParts) {
   const { tables, settings, log } = parts;
   const tools: ShadowTools = { tables, redact: redactValue, clock: performance };
@@ -152,6 +153,7 @@ export function exchangeOf({ exchange, messages }: ShadowTask, shadow: ShadowFin
   return { ...exchange, shadow, messages: { ...kept, upstream: [...kept.upstream, order] } };
 }
 
+/** The fields that came with a proxied call, before its translation. */
 export function foundOf(tables: Tables, { exchange, request }: ShadowTask): Found {
   const own = tables.of(exchange.merchant_id);
   return { ...nothingFound, came: fieldsThatCame(own, exchange.operation, request) };

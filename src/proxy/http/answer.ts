@@ -115,6 +115,7 @@ export type LegacyAnswer =
 
 export type Answered = Extract<LegacyAnswer, { kind: 'answer' }>;
 
+/** An answer for the till. @param status HTTP. @param body written as JSON. */
 export function answered(status: number, body: unknown, headers?: Record<string, string>): Answered {
   return headers === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, headers };
 }
@@ -165,6 +166,7 @@ export interface LegacyCall {
 /** A story runs one operation from the parsed call to the legacy answer. */
 export type Story = (ports: Ports, call: LegacyCall) => Promise<LegacyAnswer>;
 
+/** What tables may use of a merchant: its site, the decimals of its currency and its voucher policy. */
 export function merchantContext(ports: Ports, merchant: Merchant): MappingContext {
   return {
     site: merchant.site ?? undefined,

@@ -8,6 +8,7 @@ export interface LoadedLate {
   load(): Promise<void>;
 }
 
+/** A handler whose code is loaded by its first call, or by `load`; a failed load is tried again by the next. */
 export function loadedLate(load: () => Promise<RequestHandler>): LoadedLate {
   let loading: Promise<RequestHandler> | null = null;
   const loaded = (): Promise<RequestHandler> => {

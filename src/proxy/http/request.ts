@@ -401,6 +401,7 @@ export function plainTarget(target: string): string {
 /** Allowed values of a path parameter, before it reaches a table or a path (`test/faults/README.md` F76). */
 const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** True for a value that may become part of a path. */
 export function isPathValue(value: string): boolean {
   return PATH_VALUE.test(value);
 }

@@ -38,6 +38,7 @@ export function searchLegacy(
   );
 }
 
+/** Logs that a search lists Puente's sales only, because legacy did not answer. */
 export function warnOfLegacy(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): void {
   ports.log.warn('search: legacy did not answer; only sales of Puente are listed', {
     operation: call.operation.name,

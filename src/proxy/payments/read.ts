@@ -130,6 +130,7 @@ function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: un
   };
 }
 
+/** `GET /v1/payments/:id/refunds`, of a sale on orders; another payment is proxied. */
 export async function listRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   if ('kind' in found) return found;
@@ -137,6 +138,7 @@ export async function listRefunds(ports: Ports, call: LegacyCall): Promise<Legac
   return noteRead(ports, { link: found.link, refunded_minor }, answered(200, found.refunds));
 }
 
+/** `GET /v1/payments/:id/refunds/:refund_id`; 404 for a refund that the sale does not have. */
 export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   if ('kind' in found) return found;

@@ -120,6 +120,7 @@ export function refundBody(
   return ports.tables.answer(operation, source, context).value.body;
 }
 
+/** What the table of refunds may use. @param nickname of the seller. */
 export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickname: string): MappingContext {
   return {
     ...merchantContext(ports, call.merchant),

@@ -99,6 +99,7 @@ function answerBody(ports: Ports, call: LegacyCall, link: Link): unknown {
   return value.body;
 }
 
+/** What the table of a QR sale's answer may use: the link, and the request that the till sent. */
 export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<string, unknown> {
   return {
     ...merchantContext(ports, call.merchant),

@@ -129,6 +129,7 @@ export interface Alert {
 /** Their incoming webhooks take `text` alone, and check no signature: such a receiver needs no secret. */
 const SLACK_HOSTS: readonly string[] = ['hooks.slack.com', 'hooks.slack-gov.com'];
 
+/** True for the URL of a Slack webhook. */
 export function isSlack(url: string): boolean {
   return SLACK_HOSTS.includes(URL.parse(url)?.hostname ?? '');
 }

@@ -138,6 +138,7 @@ export function unitOf(slot: string): string {
   return slot.slice(slot.indexOf(':') + 1);
 }
 
+/** The slot of a unit. @param unit a terminal's id, or the external id of a point of sale. */
 export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }

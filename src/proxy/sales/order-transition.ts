@@ -286,6 +286,7 @@ export function sumsOf(order: Order | null, sale_minor: number, exponent: number
   };
 }
 
+/** True for a refund that upstream says has failed: it moved no money. */
 export function hasFailed({ status }: RefundNode): boolean {
   return status === 'failed';
 }
@@ -311,6 +312,7 @@ export function approvalFault(link: Pick<Link, 'order' | 'family' | 'state'>): S
   return approvals === Number(is_paid) ? null : say('mismatch.approvals', { order_status: order.status, approvals });
 }
 
+/** Refunds that an order lists; none for null. */
 export function nodesOf(order: Order | null): readonly RefundNode[] {
   return order?.transactions?.refunds ?? [];
 }

@@ -38,6 +38,7 @@ import type { Exporter, Protocol, RunningTelemetry, TelemetryParts, TelemetrySet
 /** A stop waits this long for a collector. */
 const STOP_MS = 2_000;
 
+/** Starts the exports of OpenTelemetry that the settings name; `stop` waits for the collector, two seconds at most. */
 export function openTelemetry(settings: TelemetrySettings, parts: TelemetryParts): RunningTelemetry {
   const resource = resourceOf(parts);
   const report = createFaultLog(parts.log, parts.clock);
@@ -130,6 +131,7 @@ interface Exporting<Items, Result> {
   export(items: Items, done: (result: Result) => void): void;
 }
 
+/** The same exporter; each refused export is reported, for a log that says once what is wrong. */
 export function watched<Items, Result extends { code: number; error?: Error }, E extends Exporting<Items, Result>>(
   exporter: E & Exporting<Items, Result>,
   signal: Signal,

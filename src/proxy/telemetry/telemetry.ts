@@ -145,6 +145,7 @@ function processMetrics(): Registry {
   return of_process;
 }
 
+/** Puente's metrics for Prometheus; Node's own are shared by all instances of a process. */
 export function createMetrics() {
   const registry = Registry.merge([processMetrics()]);
   const registers = [registry];
