@@ -1,7 +1,7 @@
 /** The HTTP client of an upstream: one pool of connections, payments before reads, a pace for background calls. */
 import { type Dispatcher, Pool } from 'undici';
 import { PuenteError } from '../../error.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, tickOf } from '../clock.ts';
 import { batchPerTick, createDrain, createQueue, type Queue } from '../concurrency.ts';
 import { Reception, type SentMark, watchSending } from './reception.ts';
 import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
@@ -183,8 +183,8 @@ const PLAIN_PATH = /^(?:\/[A-Za-z0-9._~:@-]+)+$/;
 const SECOND_MS = 1_000;
 /** Pause of all background calls after a 429 that names none. */
 const REST_MS = 1_000;
-/** A slot further away was given before the clock was set back, and is not awaited. */
-const LONGEST_WAIT_MS = 60_000;
+/** Longest pause after a 429, whatever it names. */
+const LONGEST_REST_MS = 60_000;
 
 export interface PacedUpstream extends Upstream {
   /** True during the pause after a 429: starting more calls is useless. */
@@ -198,18 +198,15 @@ export function paceUpstream(upstream: Upstream, per_second: number, clock: Cloc
 
   /** Takes the next slot. @returns ms until it. */
   const nextSlot = (): number => {
-    const now = clock.now();
-    const slot = free_at - now > LONGEST_WAIT_MS ? now : Math.max(now, free_at);
+    const now = tickOf(clock);
+    const slot = Math.max(now, free_at);
     free_at = slot + SECOND_MS / per_second;
     return slot - now;
   };
-  const rests = (): boolean => {
-    const left_ms = rest_until - clock.now();
-    return left_ms > 0 && left_ms <= LONGEST_WAIT_MS;
-  };
+  const rests = (): boolean => tickOf(clock) < rest_until;
   const heed = (outcome: UpstreamOutcome): void => {
     if (outcome.kind !== 'answered' || outcome.status !== 429) return;
-    rest_until = clock.now() + Math.min(outcome.retry_after_ms ?? REST_MS, LONGEST_WAIT_MS);
+    rest_until = tickOf(clock) + Math.min(outcome.retry_after_ms ?? REST_MS, LONGEST_REST_MS);
   };
 
   return {
