@@ -91,11 +91,20 @@ export function writer(path: Path): (target: Record<string, unknown>, value: unk
 
 // Paths of operations as patterns: a part that begins with a colon matches any value.
 
+/** Patterns of the tables, split once: each call that has no operation is matched against all of them. */
+const split = new Map<string, readonly string[]>();
+
+function partsOf(pattern: string): readonly string[] {
+  const known = split.get(pattern) ?? pattern.split('/');
+  split.set(pattern, known);
+  return known;
+}
+
 /** Matches many patterns against one path, without its query: the values of a pattern's `:names`; null where it differs or a value is empty. */
 export function matcherOf(path: string): (pattern: string) => Record<string, string> | null {
   const given = (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path).split('/');
   return (pattern) => {
-    const wanted = pattern.split('/');
+    const wanted = partsOf(pattern);
     if (wanted.length !== given.length) return null;
     const found: Record<string, string> = {};
     for (const [index, part] of wanted.entries()) {
