@@ -24,6 +24,9 @@ const REFERENCES_REMEMBERED = 50_000;
 /** A retry comes within a minute: enough for 160 sales a second. */
 const SALES_REMEMBERED = 20_000;
 
+/** More than the merchants of one process; the age of an evicted token is told by the wall clock. */
+const ACCEPTED_REMEMBERED = 20_000;
+
 /** @param parts `now`: the wall clock, epoch ms; tests and the crash rig set the others. */
 export function createProcessMemory(parts: { now: () => number; random?: () => number; failpoint?: Failpoint }) {
   return {
@@ -71,6 +74,8 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
     asked: createLru<number>(REFUNDS_REMEMBERED),
     tokens: {
       proofs: createProofs(),
+      /** When this process stored an accepted token, by fingerprint: monotonic ms. */
+      accepted: createLru<number>(ACCEPTED_REMEMBERED),
       /** Tokens of unknown owner of proxied creates in doubt, by fingerprint, so that they can be identified later. */
       unproven: createLru<Secret>(UNPROVEN_TOKENS_REMEMBERED),
     },

@@ -4,6 +4,7 @@ import { bytesText } from '../../locales/words.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
+import { tokenAge } from '../../proxy/routing/merchant-identity.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
@@ -37,20 +38,17 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
 }
 
 /** A configured credential has no known expiry; the newest token is kept for a while, unless upstream refused it. */
-async function credentialFinding({ store, clock, settings }: Ports, merchant: Merchant): Promise<Finding[]> {
+async function credentialFinding(ports: Ports, merchant: Merchant): Promise<Finding[]> {
+  const { store, settings } = ports;
   if (merchant.sealed_credential !== null) return [];
   const it = about(`token of ${merchant.id}`);
   const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
   const token = await store.merchants.latestToken(merchant.id);
   if (token === null) return [it.warning('There is none: its events and open sales can not be read.', repair)];
-  const left_ms = token.seen_at + settings.tokens.kept_for_ms - clock.now();
+  const age_ms = tokenAge(ports, token);
+  const left_ms = settings.tokens.kept_for_ms - age_ms;
   if (left_ms <= 0)
-    return [
-      it.warning(
-        `The last one was accepted ${durationText(clock.now() - token.seen_at)} ago and is not used any more.`,
-        repair,
-      ),
-    ];
+    return [it.warning(`The last one was accepted ${durationText(age_ms)} ago and is not used any more.`, repair)];
   if (token.accepted_until === 0)
     return [it.warning('Upstream has refused the last one since.', `See that its till has a valid token. ${repair}`)];
   if (left_ms < TOKEN_WARNING_MS) return [it.note(`The last one is kept for ${durationText(left_ms)} more.`, repair)];

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import { userMe } from '../../contract/upstream.ts';
+import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
 import { Secret } from '../vault.ts';
-import type { Merchant, MerchantWithToken } from './merchant.ts';
+import type { AcceptedToken, Merchant, MerchantWithToken } from './merchant.ts';
 
 export type Identity =
   | { kind: 'accepted'; merchant: Merchant; fingerprint: string }
@@ -63,8 +64,23 @@ export async function credentialOf(ports: Ports, merchant_id: string): Promise<S
     return new Secret(ports.vault.open(merchant.sealed_credential, 'credential').toString('utf8'));
   }
   const token = await ports.store.merchants.latestToken(merchant_id);
-  if (token === null || token.seen_at + ports.settings.tokens.kept_for_ms < ports.clock.now()) return null;
+  if (token === null || tokenAge(ports, token) > ports.settings.tokens.kept_for_ms) return null;
+  // Retention goes by the stored date alone.
+  if (token.sealed_token.length === 0) return null;
   return new Secret(ports.vault.open(token.sealed_token, 'token').toString('utf8'));
+}
+
+/**
+ * For how many ms a token has been known, by the wall or the monotonic clock, whichever is smaller: one that was stored
+ * while the clock was slow is no old one when it is put right (`test/faults/README.md` F47).
+ */
+export function tokenAge(
+  { clock, memory }: Pick<Ports, 'clock' | 'memory'>,
+  { fingerprint, seen_at }: Pick<AcceptedToken, 'fingerprint' | 'seen_at'>,
+): number {
+  const wall_ms = clock.now() - seen_at;
+  const accepted_at = memory.tokens.accepted.get(fingerprint);
+  return accepted_at === undefined ? wall_ms : Math.min(wall_ms, tickOf(clock) - accepted_at);
 }
 
 async function acceptedMerchant(ports: Ports, fingerprint: string, at: number): Promise<Merchant | null> {
@@ -111,6 +127,7 @@ async function accept(
     },
     user.site_id ?? null,
   );
+  ports.memory.tokens.accepted.set(fingerprint, tickOf(ports.clock));
   const merchant = await ports.store.merchants.merchant(user.id);
   if (merchant === null) return { kind: 'refused', error: 'unavailable' };
   return { kind: 'accepted', merchant, fingerprint };
