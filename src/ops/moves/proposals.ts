@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
-import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
+import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown } from '../fields.ts';
@@ -139,10 +139,14 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
 }
 
 /** The file of merchants that proposed it, as the line of the proposal names it; empty without one. */
-async function fileOf({ store }: Ports, { id, merchant_id }: Proposal): Promise<Record<string, unknown>> {
-  const lines = await store.audit.auditsOf({ subject: merchant_id, action: 'move proposed' }, MOST_LISTED);
-  const { file, sha256, plan } = lines.find(({ detail }) => detail.proposal === id)?.detail ?? {};
+async function fileOf(ports: Ports, proposal: Proposal): Promise<Record<string, unknown>> {
+  const { file, sha256, plan } = (await lineOf(ports, proposal))?.detail ?? {};
   return defined({ file, sha256, plan });
+}
+
+async function lineOf({ store }: Ports, { id, merchant_id }: Proposal): Promise<AuditLine | undefined> {
+  const lines = await store.audit.auditsOf({ subject: merchant_id, action: 'move proposed' }, MOST_LISTED);
+  return lines.find(({ detail }) => detail.proposal === id);
 }
 
 /** Declines a move; its proposer withdraws it. @throws PuenteError forbidden for others without the role approver. */
@@ -189,16 +193,21 @@ async function waiting(ports: Ports, id: string): Promise<Proposal> {
   const proposal = await found(ports, id);
   if (proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now())
     await decide(ports, proposal, 'expired', BY_ITSELF, encoded(say('move.expired', {})));
-  const { merchant_id: merchant, proposed_at } = proposal;
+  const { merchant_id: merchant } = proposal;
   const { state } = view(ports, proposal);
   // The process may have ended between a rollback and this withdrawal.
-  const rollback = { subject: merchant, action: 'rollback', since: proposed_at + 1 } as const;
-  const [undone] = state === 'waiting' ? await ports.store.audit.auditsOf(rollback, 1) : [];
+  const undone = state === 'waiting' ? await rollbackSince(ports, proposal) : undefined;
   if (undone !== undefined)
     await decide(ports, proposal, 'withdrawn', undone.who, undone.reason, defined({ alert: undone.detail.alert }));
   if (state === 'waiting' && undone === undefined) return proposal;
   const over = undone === undefined ? state : 'withdrawn';
   throw new PuenteError('refused', say('refusal.move_over', { id, state: over, merchant }));
+}
+
+/** By the order of audit lines, because a clock may be set back. */
+async function rollbackSince(ports: Ports, proposal: Proposal): Promise<AuditLine | undefined> {
+  const after = (await lineOf(ports, proposal))?.sequence ?? 0;
+  return (await ports.store.audit.auditsOf({ subject: proposal.merchant_id, action: 'rollback', after }, 1))[0];
 }
 
 async function found(ports: Ports, id: string): Promise<Proposal> {

@@ -139,7 +139,7 @@ it('takes a group of as many alerts as it names, with all their labels', async (
   expect((await send(webhook(group))).body).toMatchObject({ rolled_back: [BRAZIL], unknown: [UNSEEN] });
 });
 
-it('withdraws a move that waits for a second person, with the alert as its reason in words', async () => {
+it('withdraws a move that waits for a second person, with the alert as its reason in words, whatever the clock says [F47]', async () => {
   const strict = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true', PUENTE_MOVES_GATE: 'advise' });
   const propose = async (target: object) =>
     ((await strict.move(target, BEN, BRAZIL)).body as { proposed: { id: string } }).proposed.id;
@@ -150,12 +150,19 @@ it('withdraws a move that waits for a second person, with the alert as its reaso
   expect((await strict.as(BEN, 'POST', PATH, body)).body).toMatchObject({ rolled_back: [BRAZIL] });
   const { body: found } = await strict.as(ANA, 'GET', `/api/audit?subject=${BRAZIL}&action=move%20withdrawn`);
   expect(found).toMatchObject({ lines: [{ who: 'ben', reason: 'The alert TillsFail is firing.' }] });
-  // As if the process had ended between the rollback and the withdrawal.
-  const database = new Database(join(strict.data_dir, 'puente.db'));
-  database.prepare("UPDATE proposals SET state = 'waiting' WHERE id = ?").run(waiting);
-  database.close();
+  // As if the process had ended between the rollback and the withdrawal, and the clock been set back before both.
+  const write = (sql: string, id: string): void => {
+    const database = new Database(join(strict.data_dir, 'puente.db'));
+    database.prepare(sql).run(id);
+    database.close();
+  };
+  write("UPDATE proposals SET state = 'waiting', proposed_at = proposed_at + 3600000 WHERE id = ?", waiting);
   const late = await strict.as(EVA, 'POST', `/api/moves/${waiting}/approve`, { reason: 'at last' });
   expect([late.status, messageOf(late)]).toEqual([400, expect.stringContaining('is withdrawn')]);
   expect((await strict.stageOf(BRAZIL)).stage).toBe('legacy');
+  // Made after the rollback, by a clock that was set back since.
+  const again = await propose({ stage: 'shadow' });
+  write('UPDATE proposals SET proposed_at = proposed_at - 3600000 WHERE id = ?', again);
+  expect((await strict.as(EVA, 'POST', `/api/moves/${again}/approve`, { reason: 'go on' })).status).toBe(200);
   await strict.close();
 });
