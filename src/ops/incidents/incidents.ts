@@ -232,7 +232,23 @@ export async function viewIncidents(
   const is_open = state === undefined ? undefined : state === 'open';
   const filter = defined({ ...asked, merchant_id: merchant, is_open });
   const found = await named({ store }, await store.incidents.incidents(filter, limit));
-  return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
+  return found.map(({ merchant_name, ...one }) => inPast(viewOf(one, merchant_name)));
+}
+
+/** Reasons that speak of what stands now. */
+const PRESENT = new Set([
+  'incident.create_in_doubt',
+  'incident.paid_unacknowledged',
+  'incident.notices_stuck',
+  'incident.move_waiting',
+  'incident.ramp_waiting',
+]);
+
+/** A closed incident says what it was; the alert of its end does so by its own words. */
+function inPast(view: IncidentView): IncidentView {
+  if (view.state === 'open' || view.said === null || !PRESENT.has(view.said.code)) return view;
+  const { text: reason, said } = say('incident.over', { cause: { text: view.reason, said: view.said } });
+  return { ...view, reason, said };
 }
 
 /** @throws PuenteError not_found; refused for one that closes by itself, or is closed. */

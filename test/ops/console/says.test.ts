@@ -44,6 +44,13 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     expect(text).toMatch(/ (volvió a|voltou para) sombra: /);
   });
 
+  it('says of other closed incidents what they were', async () => {
+    const cause = say('incident.move_waiting', { count: 1, since_at: '2026-01-05T12:00:00Z' });
+    expect(told('incident.over', { cause })).toMatch(
+      /^(Ya terminó; era: Un cambio|Já terminou; era: Uma mudança) esper/,
+    );
+  });
+
   it('says what two reports have beside one another', async () => {
     expect(told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
     const facts = { stage: 'shadow', share: null, stopped: false, verdict: 'ready', blockers: 1 };

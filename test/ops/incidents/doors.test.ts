@@ -95,6 +95,10 @@ describe('incidents', () => {
       'recovered',
     ]);
     expect((await puente(ANA, 'incidents', 'list', '--state', 'closed')).out).toContain('move_waiting');
+    const [over] = await incidents('?state=closed&kind=move_waiting');
+    const was = 'Over now; it was: One move waits for approval, the oldest since ';
+    expect(over).toMatchObject({ reason: expect.stringContaining(was), said: { code: 'incident.over' } });
+    expect((await puente(ANA, 'incidents', 'list', '--state', 'closed')).out).toContain(was);
   });
 
   it('that need a person are closed by an operator, with a reason and an audit line', async () => {
