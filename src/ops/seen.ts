@@ -196,6 +196,17 @@ export async function whatIsNear(ports: Ports, id: string): Promise<Spoken[]> {
   return nearSentence(nearMerchants(id, await knownMerchants(ports)));
 }
 
+/** What the first of several unseen ids may have meant, each once. */
+export async function nearAny(unseen: readonly string[], known: readonly Merchant[]): Promise<string[]> {
+  const near = new Set<string>();
+  for (const id of unseen.slice(0, MOST_NAMED)) {
+    for (const one of nearMerchants(id, known)) near.add(one);
+    // Each is compared with every known one.
+    await yieldToEventLoop();
+  }
+  return [...near];
+}
+
 function nearSentence(near: readonly string[]): Spoken[] {
   return near.length === 0 ? [] : [say('refusal.near', { near })];
 }

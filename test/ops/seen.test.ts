@@ -86,6 +86,18 @@ it('the command names what is near, exits 1, and takes --new', async () => {
   expect(await command([...stage, '--new'], env)).toMatchObject({ code: 0 });
 });
 
+it('a rollback by alert names what is near those never seen, rolls back the others, and its command exits 1', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+  const body = { alert: 'TillsFail', merchants: [CHILE, MISTYPED] };
+  const answer = await bench.as(BEN, 'POST', '/api/rollback-by-alert', body);
+  expect(answer.status).toBe(200);
+  expect(answer.body).toMatchObject({ rolled_back: [CHILE], unknown: [MISTYPED], near: [ARGENTINA] });
+  const typed = await command(['rollback-by-alert', 'TillsFail', MISTYPED], env);
+  expect(typed.code).toBe(1);
+  expect(typed.out).toMatch(new RegExp(`near those never seen.*${ARGENTINA}`));
+  expect((await command(['rollback-by-alert', 'TillsFail', CHILE], env)).code).toBe(0);
+});
+
 it('tries a credential when it is set', async () => {
   const set = async (credential: string) => {
     const { revision } = await bench.stageOf();

@@ -74,8 +74,18 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
       'puente rollback-by-alert TillsFail --where stage=canary',
     ],
     args: ['alert', 'merchants'],
-    text: ({ rolled_back, untouched, unknown }) =>
-      facts({ 'rolled back': rolled_back, untouched, 'never seen': unknown }),
+    exits: {
+      done: 'the merchants are on legacy',
+      failed: 'some of those named were never seen; the others are on legacy',
+    },
+    text: ({ rolled_back, untouched, unknown, near }) =>
+      facts({
+        'rolled back': rolled_back,
+        untouched,
+        'never seen': unknown,
+        ...(near.length === 0 ? {} : { 'near those never seen': near }),
+      }),
+    exit: ({ unknown }) => (unknown.length > 0 ? exitCodes.failed : exitCodes.done),
   }),
   drain: face<DrainView>({
     examples: ['puente drain 700100200 --watch'],

@@ -5,7 +5,7 @@ import { encoded, say } from '../../locales/message.ts';
 import { maskWritten } from '../../proxy/evidence/redact-text.ts';
 import type { Person } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
-import { knownMerchants } from '../seen.ts';
+import { knownMerchants, nearAny } from '../seen.ts';
 import { meeting, refuseTooMany, whom } from '../selection.ts';
 import { rollBack } from './move.ts';
 
@@ -55,6 +55,7 @@ export const alertAnswer = z.object({
   rolled_back: z.array(z.string()),
   untouched: z.array(z.string()).describe('on legacy already, or rolled back by this alert before'),
   unknown: z.array(z.string()).describe('named, and never seen'),
+  near: z.array(z.string()).describe('merchants that the first unknown ones may have meant'),
 });
 
 interface Firing {
@@ -79,7 +80,7 @@ export async function rollBackByAlert(
   person: Person,
 ): Promise<z.infer<typeof alertAnswer>> {
   const firing = firingOf(ask, query.label);
-  const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [] };
+  const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [], near: [] };
   if (firing.length === 0) return answer;
   const { merchants, where } = { ...query, ...('alert' in ask ? ask : {}) };
   const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
@@ -94,6 +95,7 @@ export async function rollBackByAlert(
   const chosen = where === undefined ? listed : await meeting(ports, listed, where, true);
   refuseTooMany(chosen, MOST_MERCHANTS);
   answer.unknown = [...new Set(merchants ?? labelled)].filter((id) => known.every((one) => one.id !== id));
+  answer.near = await nearAny(answer.unknown, known);
   // Its sender is content with a 200, and people believe that the rollback was made.
   if (chosen.length === 0 || answer.unknown.length > 0)
     ports.log.warn('a rollback by alert did not find all of its merchants', {
