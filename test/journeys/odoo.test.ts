@@ -228,6 +228,15 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
       expect(await noticeStates()).toEqual(['pending', 'pending']);
     });
 
+    test('keeps it for one call where the earlier sale was paid and its event was lost', async () => {
+      await openWithSilence();
+      await sale(25.5);
+      await bench.control('/settings', { method: 'PUT', body: { webhook_mode: 'drop' } });
+      await bench.atTerminal('pay');
+      expect(await till.create(DEVICE, 30, newReference())).toMatchObject({ error: '2205' });
+      await sale(30);
+    });
+
     test('keeps it for one call where it takes every place, so that no attempt can begin', async () => {
       await openWithSilence({ PUENTE_NOTICES_PER_HOST: '1' });
       expect(await till.create(SECOND_DEVICE, 25.5, newReference())).toHaveProperty('id');
