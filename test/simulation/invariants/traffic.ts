@@ -154,15 +154,15 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
   return !open && !doubtful && !faulty && !isNoticeTried(evidence, call);
 }
 
-/** A receiver has so long to answer a notice (`docs/protocol.md` §3.1). */
-const RECEIVER_MS = 22_000;
-
-/** The first notice of the terminal's sale before is under way: a till might take it for one of its new sale. */
+/**
+ * The call itself found that the terminal's sale before has ended, and the first notice of that is under way: a till
+ * might take it for one of its new sale. The next call goes on (`docs/protocol.md` §3.9).
+ */
 function isNoticeTried({ deliveries, links }: Evidence, { unit, merchant_id, from, to }: TillCall): boolean {
   const here = links.filter((link) => link.merchant_id === merchant_id && link.slot === unit);
   return here.some(({ legacy_id }) => {
     const first = deliveries.find(({ topic, subject }) => topic === 'point' && subject === legacy_id);
-    return first !== undefined && first.at <= (to ?? from) && first.at + RECEIVER_MS >= from && first.status === null;
+    return first !== undefined && first.at >= from && first.at <= (to ?? from) && first.status === null;
   });
 }
 
