@@ -92,6 +92,17 @@ export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose
   ]);
 }
 
+/**
+ * For a read whose answer would be empty, and so misleading, for a mistyped id. One that was erased has audit lines.
+ * @throws PuenteError not_found for a merchant without a trace, with those that are near it.
+ */
+export async function refuseUnseenRead(ports: Ports, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  const near = await nearUnseen(ports, id);
+  if (near === null || (await ports.store.audit.auditsOf({ subject: id }, 1)).length > 0) return;
+  throw new PuenteError('not_found', [say('refusal.unseen_read', { merchant: id }), ...nearSentence(near)]);
+}
+
 /** Null for a merchant that was seen; else those that the id may have meant. */
 export async function nearUnseen(ports: Ports, id: string): Promise<string[] | null> {
   if ((await ports.store.merchants.merchant(id)) !== null) return null;

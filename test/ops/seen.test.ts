@@ -10,6 +10,8 @@ const bench = openForAll(() => startMoves());
 
 /** Argentina's id without one digit. */
 const MISTYPED = '70010020';
+const NEVER_READ = `The merchant ${MISTYPED} was never seen: no call, no sale, no setting. Near it: ${ARGENTINA}.`;
+const GONE = '555000111';
 const UNIT = 'point:PAX_A910__SMARTPOS0000000001';
 const CREATE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents';
 const why = { reason: 'a test mistypes it' };
@@ -96,6 +98,32 @@ it('a rollback by alert names what is near those never seen, rolls back the othe
   expect(typed.code).toBe(1);
   expect(typed.out).toMatch(new RegExp(`near those never seen.*${ARGENTINA}`));
   expect((await command(['rollback-by-alert', 'TillsFail', CHILE], env)).code).toBe(0);
+});
+
+it.each([
+  ...['json', 'csv', 'html'].map((format) => `/api/report?format=${format}&`),
+  '/api/report?format=csv&part=sales&',
+  '/api/report/figures?',
+  '/api/report/sums?',
+  '/api/report/compare?',
+])('writes no report of a merchant that was never seen: %s', async (path) => {
+  const refused = await bench.as(ANA, 'GET', `${path}merchant=${MISTYPED}`);
+  expect([refused.status, messageOf(refused)]).toEqual([404, NEVER_READ]);
+  expect((await bench.as(ANA, 'GET', `${path}merchant=${ARGENTINA}`)).status).toBe(200);
+});
+
+it('a report or a judgement of decommission changes nothing, and its refusal does not say so', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+  const refused = { code: 1, out: '', err: NEVER_READ };
+  expect(await command(['report', MISTYPED, '--format', 'html'], env)).toEqual(refused);
+  expect(await command(['decommission', MISTYPED], env)).toEqual(refused);
+});
+
+it('reports of an erased merchant, of which audit lines stay', async () => {
+  await bench.notify(GONE, {});
+  const erased = await bench.as(EVA, 'POST', `/api/merchants/${GONE}/erase`, { apply: true, ...why });
+  expect(erased.body).toMatchObject({ erased: true });
+  expect((await bench.as(ANA, 'GET', `/api/report?merchant=${GONE}`)).status).toBe(200);
 });
 
 it('tries a credential when it is set', async () => {

@@ -18,6 +18,7 @@ import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportAsk, type ReportQuery, reportQuery } from '../report/report.ts';
 import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
+import { refuseUnseenRead } from '../seen.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
 
@@ -32,12 +33,15 @@ export const reportRoutes: OpsRoute[] = [
     query: reportQuery,
     answer: { streams: Object.values(CONTENT_TYPES) },
     command: 'report',
-    run: async ({ ports, report_facts }, { query, signal }): Promise<Streamed> => ({
-      streamed: true,
-      content_type: CONTENT_TYPES[query.format],
-      file_name: fileName(query),
-      parts: partsOf(ports, query, report_facts, signal),
-    }),
+    async run({ ports, report_facts }, { query, signal }): Promise<Streamed> {
+      await refuseUnseenRead(ports, query.merchant);
+      return {
+        streamed: true,
+        content_type: CONTENT_TYPES[query.format],
+        file_name: fileName(query),
+        parts: partsOf(ports, query, report_facts, signal),
+      };
+    },
   }),
   opsRoute('viewer', 'GET /api/report/figures', {
     summary:
@@ -45,14 +49,20 @@ export const reportRoutes: OpsRoute[] = [
     query: figuresQuery,
     answer: figuresView,
     command: 'report',
-    run: ({ ports }, { query, signal }) => viewFigures(ports, query, signal),
+    async run({ ports }, { query, signal }) {
+      await refuseUnseenRead(ports, query.merchant);
+      return viewFigures(ports, query, signal);
+    },
   }),
   opsRoute('viewer', 'GET /api/report/sums', {
     summary: 'Sales and refunds of a period, summed by lane, family, currency and outcome.',
     query: figuresQuery,
     answer: sumsView,
     command: 'report',
-    run: ({ ports }, { query, signal }) => viewSums(ports, query, signal),
+    async run({ ports }, { query, signal }) {
+      await refuseUnseenRead(ports, query.merchant);
+      return viewSums(ports, query, signal);
+    },
   }),
   opsRoute('viewer', 'GET /api/report/compare', {
     summary:
@@ -60,7 +70,10 @@ export const reportRoutes: OpsRoute[] = [
     query: compareQuery,
     answer: comparisonView,
     command: 'report compare',
-    run: ({ ports, report_facts }, { query, signal }) => compareReports(ports, query, report_facts, signal),
+    async run({ ports, report_facts }, { query, signal }) {
+      await refuseUnseenRead(ports, query.merchant);
+      return compareReports(ports, query, report_facts, signal);
+    },
   }),
 ];
 

@@ -6,7 +6,7 @@ import { stageInForce } from '../../proxy/routing/stage.ts';
 import { said } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
-import { knownMerchants, merchantToChange } from '../seen.ts';
+import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import type { Readiness } from './facts.ts';
 import { legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
@@ -32,10 +32,11 @@ export const fleetDecommissionView = z.object({
 });
 export type FleetDecommissionView = z.infer<typeof fleetDecommissionView>;
 
-/** Of all calls answered so far. @throws PuenteError as `merchantToChange`. */
+/** Of all calls answered so far. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewDecommission(ports: Ports, id: string): Promise<DecommissionView> {
   await ports.evidence.settled();
-  return decommissionOf(ports, await merchantToChange(ports, id, null), await merchantReadiness(ports, id));
+  await refuseUnseenRead(ports, id);
+  return decommissionOf(ports, await merchantOf(ports, id), await merchantReadiness(ports, id));
 }
 
 /** @param readiness null for a merchant that is not wholly on orders, whose verdict is about its next move. */
