@@ -119,6 +119,14 @@ it('a report or a judgement of decommission changes nothing, and its refusal doe
   expect(await command(['decommission', MISTYPED], env)).toEqual(refused);
 });
 
+it('can-migrate says first that the merchant was never seen, and nothing of its move', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+  const { code, out } = await command(['can-migrate', MISTYPED], env);
+  expect(code).toBe(1);
+  expect(out).toMatch(new RegExp(`^The merchant ${MISTYPED} was never seen: .* Near it: ${ARGENTINA}`));
+  expect(out).not.toContain('INCONCLUSIVE');
+});
+
 it('reports of an erased merchant, of which audit lines stay', async () => {
   await bench.notify(GONE, {});
   const erased = await bench.as(EVA, 'POST', `/api/merchants/${GONE}/erase`, { apply: true, ...why });

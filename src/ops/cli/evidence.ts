@@ -231,6 +231,8 @@ function headline({ merchant_id, about, verdict, move, operations, unproven }: R
 
 export function readinessText(readiness: Readiness): string {
   const { judged_at, tables_revision, operations, verdict } = readiness;
+  const never = readiness.unproven.find(({ code }) => code === 'not_seen');
+  const unproven = readiness.unproven.filter((one) => one !== never);
   const calls = table<Readiness['operations'][number]>(
     {
       operation: 'operation',
@@ -244,10 +246,11 @@ export function readinessText(readiness: Readiness): string {
     operations,
   );
   return [
-    headline(readiness),
+    // Of a merchant that is not there no move is judged.
+    never === undefined ? headline(readiness) : `${never.what}\n  ${never.command}`,
     `Judged at ${judged_at} by tables ${tables_revision}.`,
     section('Blockers', readiness.blockers),
-    section(verdict === 'ready' ? 'Not proven; does not block the next move' : 'Unproven', readiness.unproven),
+    section(verdict === 'ready' ? 'Not proven; does not block the next move' : 'Unproven', unproven),
     section('Acknowledged; does not block', readiness.acknowledged),
     section('Remarks', readiness.remarks),
     operations.length === 0 ? 'No call of this merchant was seen.' : calls,
