@@ -9,7 +9,7 @@ import { whyOf } from './audit.ts';
 import { iso, reason } from './fields.ts';
 import { type MerchantView, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
-import { merchantOf, merchantToChange } from './seen.ts';
+import { merchantOf, merchantToChange, nearUnseen } from './seen.ts';
 
 export const RESET = 'safety reset';
 
@@ -32,6 +32,7 @@ export async function viewSafety(ports: Ports, id: string) {
   );
   return {
     merchant_id: id,
+    near: await nearUnseen(ports, id),
     revision: merchant.revision,
     mode: modeOf(ports, merchant),
     trips: tripsOf(ports, merchant),

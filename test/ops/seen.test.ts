@@ -134,6 +134,15 @@ it('reports of an erased merchant, of which audit lines stay', async () => {
   expect((await bench.as(ANA, 'GET', `/api/report?merchant=${GONE}`)).status).toBe(200);
 });
 
+it('the safety stop of a merchant that was never seen is no "none in force"', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+  expect(await command(['safety', 'show', MISTYPED], env)).toMatchObject({
+    code: 1,
+    out: `The merchant ${MISTYPED} was never seen: no call, no sale, no setting. Near it: ${ARGENTINA}.\n`,
+  });
+  expect(await command(['safety', 'show', ARGENTINA], env)).toMatchObject({ code: 0 });
+});
+
 it('tries a credential when it is set', async () => {
   const set = async (credential: string) => {
     const { revision } = await bench.stageOf();

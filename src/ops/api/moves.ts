@@ -128,6 +128,10 @@ const trip = z.object({
 
 export const safetyView = z.object({
   merchant_id: z.string(),
+  near: z
+    .array(z.string())
+    .nullable()
+    .describe('null for a merchant that was seen; else those that the id may have meant'),
   revision: z.int(),
   mode: z.enum(safetyModes),
   trips: z.array(trip),

@@ -399,7 +399,9 @@ A create, cancel or refund that failed is one fault, with all its retries and al
 puente trace opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],
+    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: (answer) => ('mode' in answer ? safetyText(answer) : allStops(answer)),
+    exit: (answer) => ('mode' in answer && answer.near !== null ? exitCodes.failed : exitCodes.done),
   }),
   'safety reset': face<MerchantView>({
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],
@@ -427,7 +429,9 @@ function callIds({ exchanges }: { exchanges: readonly string[] }): string {
   return exchanges.slice(0, 3).join('\n');
 }
 
-function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: SafetyView): string {
+function safetyText({ merchant_id, near, mode, rules, trips: stops, now, history }: SafetyView): string {
+  if (near !== null)
+    return `The merchant ${merchant_id} was never seen: no call, no sale, no setting.${near.length === 0 ? '' : ` Near it: ${near.join(', ')}.`}`;
   const { fault_share, slow_share, slow_ms, min_sample, window_ms, faults_in_a_row } = rules;
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,

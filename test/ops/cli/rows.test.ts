@@ -30,6 +30,8 @@ const ANSWER = {
     summary_said: { facts: { refused: 0 } },
     verdict: 'ready',
     unproven: [],
+    unknown: [],
+    near: [],
     intact: true,
     in_the_way: [],
     level: 'ok',
