@@ -46,7 +46,14 @@ function inOrderOf(texts: readonly { en: string }[]): (one: string, other: strin
 
 /** Current English texts, by the list that translates them. */
 const said: Record<TextList, readonly string[]> = {
-  limitations: tables.limitations.flatMap(({ title, effect, workaround }) => [title, effect, workaround]),
+  limitations: [
+    ...new Set(
+      tables.limitations.flatMap(({ title, effect, workaround, counted }) => [
+        ...[title, effect, workaround],
+        ...('unseen' in counted ? [counted.unseen] : []),
+      ]),
+    ),
+  ],
   reasons: [
     ...rows.map(({ why }) => why),
     ...rows.flatMap(({ advice }) => (advice === null ? [] : [advice])),
