@@ -103,7 +103,6 @@ it('a rollback by alert names what is near those never seen, rolls back the othe
 it.each([
   ...['json', 'csv', 'html'].map((format) => `/api/report?format=${format}&`),
   '/api/report?format=csv&part=sales&',
-  '/api/report/figures?',
   '/api/report/sums?',
   '/api/report/compare?',
 ])('writes no report of a merchant that was never seen: %s', async (path) => {

@@ -124,11 +124,13 @@ The last line says how many exchanges there are: a file without it was cut.`,
 
 export const reportFaces: Faces = {
   report: face<undefined>({
-    about: 'what happened in a period: traffic, losses, differences, notices, incidents, decisions, the verdict',
+    about:
+      'what happened in a period: sums of sales and refunds, unmatched sales, findings, the verdict and its certificate, notices, traffic, losses, decisions',
     notes: 'The audit chain is checked with every report.',
     examples: [
       'puente report 700100200 --format html --output report.html',
       'puente report 700100200 --format html --language es --output informe.html',
+      'puente report 700100200 --format csv',
       'puente report --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --format csv --part losses',
       'puente report diff before.json after.json',
     ],

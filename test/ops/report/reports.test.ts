@@ -185,7 +185,11 @@ describe('the period', () => {
     const period = 'since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z';
     expect(await report(`&${period}`)).toMatchObject({ exchanges: { count: 0 }, traffic: [], losses: [] });
     const csv = await shop.ops(`/api/report?format=csv&${period}`);
-    expect(csv.text).toBe('"operation","lane","calls","ok","business","auth","fault"\r\n');
+    expect(csv.text).toBe(
+      '"what","lane","family","currency","outcome","count","without_amount","amount_minor","amount"\r\n',
+    );
+    const traffic = await shop.ops(`/api/report?format=csv&part=traffic&${period}`);
+    expect(traffic.text).toBe('"operation","lane","calls","ok","business","auth","fault"\r\n');
     const html = await shop.ops(`/api/report?format=html&${period}`);
     expect(html.text.match(/None in this period/g)?.length).toBeGreaterThan(5);
   });
