@@ -13,6 +13,7 @@ import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
 import { defined, iso, lane, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { knownMerchants, nearMerchants } from '../seen.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, traceStep } from './steps.ts';
 
 /** The kinds of ids that a trace looks up. */
@@ -75,10 +76,12 @@ export async function traceOf(ports: Ports, asked: string, merchant_id?: string)
   if (subjects.length === 0) {
     const id = maskText(asked.slice(0, LONGEST_SHOWN), true);
     const of = { id, merchant: merchant_id ?? '' };
-    throw new PuenteError(
-      'not_found',
-      merchant_id === undefined ? say('refusal.unknown_id', { id }) : say('refusal.unknown_id_of', of),
-    );
+    if (merchant_id !== undefined) throw new PuenteError('not_found', say('refusal.unknown_id_of', of));
+    const near = nearMerchants(asked, await knownMerchants(ports));
+    throw new PuenteError('not_found', [
+      say('refusal.unknown_id', { id }),
+      ...(near.length === 0 ? [] : [say('refusal.trace_merchant', { near })]),
+    ]);
   }
   return Promise.all(subjects.map((subject) => storyOf(ports, subject)));
 }

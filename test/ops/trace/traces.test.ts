@@ -156,6 +156,17 @@ describe('a Point sale on orders', () => {
     const none = await command(['trace', 'nothing'], env);
     expect(none.code).toBe(1);
     expect(none.err).toContain('Nothing is known of nothing. Give a legacy id, order');
+    expect(none.err).not.toContain('As a merchant');
+  });
+
+  it('names the merchant that a name or an id is of', async () => {
+    const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+    await shop.notify(ARGENTINA, { name: 'Kiosco Sol' });
+    for (const asked of ['kiosco', ARGENTINA]) {
+      const named = await command(['trace', asked], env);
+      expect(named.code).toBe(1);
+      expect(named.err).toContain(`As a merchant it may be ${ARGENTINA} (Kiosco Sol): puente sales --merchant …`);
+    }
   });
 });
 
