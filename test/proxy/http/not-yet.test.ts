@@ -6,7 +6,8 @@ import { openPayments, payment, refund, sellAtTerminal, sellByQr } from './payme
 import { orderPath, preference, preferencePath } from './qr-till.ts';
 import { idOf } from './till.ts';
 
-const shop = openForAll(() => openPayments());
+/** A short deadline: what lasts is tried again until then, and the budget of retries is for all tests of this file. */
+const shop = openForAll(() => openPayments({ PUENTE_CREATE_DEADLINE_MS: '1500' }));
 beforeEach(() => shop.clearFaults());
 
 const SAYS: [number, string][] = [
