@@ -379,6 +379,10 @@ export interface Failure {
   column?: number;
 }
 
+/**
+ * An empty list of failures of one file, and `complain`, which adds to it: row counted from 1 (null: the whole file),
+ * message, and the key that is wrong.
+ */
 export function complaints({ file }: { file: string }) {
   const failures: Failure[] = [];
   const complain = (row: string | null, message: string, key?: string): void =>

@@ -16,6 +16,7 @@ import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
 import { linkFamilies } from './tables.ts';
 
+/** All proofs of the shipped tables. @returns each failure with its file and row; empty when every proof holds. */
 export function check(documents: Documents): Failure[] {
   return [
     ...checkSites(documents),
@@ -218,6 +219,10 @@ function noDoubleRead({ method, upstream, request, answer }: WrittenOperation): 
   return request === null || answer === null ? 'it needs a request table and an answer table' : null;
 }
 
+/**
+ * A matcher stands only where a double read compares the row's target and the target's type allows it. Advice stands
+ * only where a row loses or refuses its source, and on every row of a request that may lose it.
+ */
 export function checkFacts({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Failure[] {
   const compared = new Set(operations.filter((one) => one.double_read).map((one) => one.answer));
   const requests = new Set(operations.map((one) => one.request));
@@ -284,7 +289,7 @@ function refuses(row: Row): boolean {
 
 // The proofs of `limitations.yaml`: its numbers only rise, and all names in its conditions exist.
 
-export function checkLimitations(documents: Documents): Failure[] {
+function checkLimitations(documents: Documents): Failure[] {
   const { limitations, operations } = documents;
   const names = operations.map(({ name }) => name);
   const rows = new Set(rowIds({ documents }));

@@ -109,6 +109,9 @@ export function leavesOf(shape: Shape, path: Path = []): Path[] {
   return [...shape.properties].flatMap(([key, value]) => leavesOf(value, [...path, key]));
 }
 
+/**
+ * Every object that also accepts keys the schema does not name, with the keys that it names; array elements as `'[]'`.
+ */
 export function looseObjectsOf(shape: Shape, path: Path = []): { path: Path; known: string[] }[] {
   if (shape.kind === 'array' && shape.item) return looseObjectsOf(shape.item, [...path, '[]']);
   const own = shape.loose ? [{ path, known: [...shape.properties.keys()] }] : [];

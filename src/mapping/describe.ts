@@ -75,6 +75,7 @@ function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise
   };
 }
 
+/** A row's source with its verb, in Markdown, for the generated page. */
 export function sourceText(row: Row): string {
   const from = `\`${printPath(row.from)}\``;
   const reads = row.reads.map((path) => `\`${printPath(path)}\``).join(', ');
@@ -85,6 +86,7 @@ export function sourceText(row: Row): string {
   return `${row.verb === 'each' ? 'each ' : ''}${from}${beside}`;
 }
 
+/** A row's target and converter, in Markdown; `–` for a row that drops its source. */
 export function targetText(row: Row): string {
   const to = row.to === null ? '–' : `\`${printPath(row.to)}\``;
   const converter = row.converter === null ? '' : ` by \`${row.converter}\``;

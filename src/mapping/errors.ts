@@ -85,6 +85,9 @@ function resolveRow(row: NumberedRow, error: UpstreamError, given: Given): Error
   };
 }
 
+/**
+ * Whether the message or error of the family's catalogue has a place (`{}`) for a detail; false for an unknown error.
+ */
 export function wantsDetail(family: Family, error: string): boolean {
   const entry = legacyError(family, error);
   return entry?.message.includes('{}') === true || entry?.error.includes('{}') === true;
@@ -100,6 +103,7 @@ export interface Given {
 
 export interface DetailConverter {
   says: string;
+  /** Null when the upstream error has no such text: the next row is tried then. */
   convert: (error: UpstreamError, given: Given) => string | null;
 }
 

@@ -60,6 +60,7 @@ function kindOf(status: number): 'answer' | 'error' {
   return status >= LEAST_ERROR ? 'error' : 'answer';
 }
 
+/** The value when it is a JSON object; an empty object for any other value, so that its fields read as undefined. */
 export function record(value: unknown): Readonly<Record<string, unknown>> & { [name: string]: unknown } {
   return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {}; // an object, keys unknown
 }
@@ -84,7 +85,7 @@ const written = z.object({
 });
 
 /** @throws PuenteError bad_request, with the expected form, when the text is no request. */
-export function readRequest(text: string): ReadRequest {
+function readRequest(text: string): ReadRequest {
   const trimmed = text.trim();
   return trimmed.startsWith('{') ? fromJson(trimmed) : fromHttp(trimmed);
 }

@@ -108,7 +108,7 @@ const STAND_INS: MappingContext = {
 const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
 
 /** @param given wins over derived values. @throws PuenteError refused, as the story does, for an invalid amount. */
-export function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
+function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
   const table = tables.documents.tables.find((one) => one.table === asked.operation.request);
   const wanted = table ? keysOf(table) : new Set<string>();
   const { external_pos_id } = asked.path;

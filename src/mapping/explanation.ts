@@ -53,6 +53,7 @@ export const UNEXPLAINED: Omit<Explanation, 'kind' | 'revision' | 'text' | 'oper
   notes_said: [],
 };
 
+/** Notes as an explanation has them: in English, and as codes for other languages. */
 export function noted(notes: readonly Spoken[]): Pick<Explanation, 'notes' | 'notes_said'> {
   return { notes: notes.map(({ text }) => text), notes_said: notes.map(({ said }) => said) };
 }
@@ -76,6 +77,7 @@ export function refusalOf(
 
 // An explanation as text for people.
 
+/** Adds the text for people, in English. @param operation null for a message of no operation. */
 export function withText(found: Omit<Explanation, 'text'>, operation: Operation | null): Explanation {
   return { ...found, text: explanationText(found, operation) };
 }

@@ -5,7 +5,7 @@ import { contractOf } from './contracts.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, type Weight, wholeRows } from './row.ts';
 import type { Documents, WrittenTable } from './schema.ts';
-import type { Loss, Operation, RowFacts, SourceField, Tables } from './tables.ts';
+import type { Operation, RowFacts, SourceField, Tables } from './tables.ts';
 
 type TablesOf = Pick<Documents, 'tables' | 'sites'>;
 
@@ -88,6 +88,10 @@ function isSent({ path }: Operation, [part, name]: Path): boolean {
 
 // Facts of source fields: the weight of a loss, and the advice for the maker of the till.
 
+/**
+ * Facts of a source field by its table and path, and of a row by its id. For a field without a row the weight is
+ * guessed from words in its name.
+ */
 export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'facts' | 'row'> {
   const rows = tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
   const byId = new Map(rows.map((row) => [row.id, factsOf(row)]));
@@ -106,10 +110,6 @@ export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'fact
     },
     row: (id) => byId.get(id) ?? null,
   };
-}
-
-export function lossFacts(tables: Pick<Tables, 'facts'>, loss: Loss): RowFacts {
-  return tables.facts(loss.table, loss.path, loss.why);
 }
 
 /** The rows of one field: those that take it, and those that read it for another field. */

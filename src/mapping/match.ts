@@ -5,6 +5,7 @@ import { type Matcher, type Row, rowsOf } from './row.ts';
 import type { Documents } from './schema.ts';
 import { type ComparedField, OTHERS, type Tables } from './tables.ts';
 
+/** The comparison for answer tables of operations with `double_read`; an empty list for any other answer table. */
 export function compareAnswers({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Tables['compare'] {
   const wanted = operations.filter((one) => one.double_read);
   const fields = new Map(

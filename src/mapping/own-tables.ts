@@ -76,19 +76,19 @@ const head = { table: z.string(), family: z.string(), role: z.string(), source: 
 const heads = z.object(head).partial().shape;
 
 /** As the shipped files; whatever the head repeats must be as it is there. */
-export const ownFields = z.strictObject({
+const ownFields = z.strictObject({
   ...heads,
   from: z.string().optional(),
   to: z.string().optional(),
   unknown: fieldTable.shape.unknown,
   rows: z.array(ownRow).default([]),
 });
-export const ownStates = z.strictObject({
+const ownStates = z.strictObject({
   ...heads,
   rows: statesTable.shape.rows.default([]),
   never: statesTable.shape.never.default([]),
 });
-export const ownErrors = z.strictObject({
+const ownErrors = z.strictObject({
   ...heads,
   calls: errorsTable.shape.calls.default({}),
   any: errorsTable.shape.any.or(z.tuple([])).default([]),

@@ -5,6 +5,7 @@ export type Path = readonly (string | number)[];
 
 const PATH = /^[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*$/;
 
+/** `a.b[0]` as `['a', 'b', 0]`; null for a text of another form. */
 export function parsePath(text: string): Path | null {
   if (!PATH.test(text)) return null;
   return text

@@ -170,6 +170,7 @@ function grid(head: readonly string[], rows: readonly (readonly string[])[]): st
 
 // The generated page `docs/limitations.md`: differences between Puente and legacy that a till sees, one heading each.
 
+/** @returns Markdown; the same tables give the same text. */
 export function renderLimitations({ documents }: LoadedTables): string {
   const calls = new Map(documents.operations.map(({ name, method, path }) => [name, `\`${method} ${path}\``]));
   return [
@@ -224,7 +225,7 @@ function capital(text: string): string {
 
 // How a limitation is counted, in one phrase for people.
 
-export function countedText(counted: Counted): string {
+function countedText(counted: Counted): string {
   if ('unseen' in counted) return `not counted: ${counted.unseen}`;
   if ('notices' in counted) {
     const agent = counted.agent === undefined ? '' : ` while \`notices.user_agent\` is \`${counted.agent}\``;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Path, parsePath } from './path.ts';
 
-export const verbs = ['copy', 'const', 'context', 'drop', 'each'] as const;
+const verbs = ['copy', 'const', 'context', 'drop', 'each'] as const;
 export type Verb = (typeof verbs)[number];
 
 /** `silent`: no till needs the field. `note`: a loss is recorded. `refuse`: the call is refused. */
@@ -10,11 +10,11 @@ export const policies = ['silent', 'note', 'refuse'] as const;
 export type Policy = (typeof policies)[number];
 
 /** How double reads compare a field with legacy's; `unordered` is for lists, by a key of their elements. */
-export const matchers = ['equal', 'numeric', 'unordered', 'presence', 'volatile'] as const;
+const matchers = ['equal', 'numeric', 'unordered', 'presence', 'volatile'] as const;
 export type Matcher = (typeof matchers)[number];
 
 /** The weight of a loss: money first, then identity, then the rest. */
-export const weights = ['money', 'identity'] as const;
+const weights = ['money', 'identity'] as const;
 export type Weight = (typeof weights)[number] | 'other';
 
 export interface Row {
@@ -111,6 +111,10 @@ export const writtenRow: z.ZodType<WrittenRow> = z
       complain('elsewhere needs sites and a source field');
   });
 
+/**
+ * Rows of a table with parsed paths and defaults filled in; ids are `table#1`, and `table#1.2` for the second row of
+ * the list in row 1. @param parent number of that row, with its dot.
+ */
 export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''): Row[] {
   return rows.map((row, index) => {
     const number = row.number ?? `${parent}${index + 1}`;

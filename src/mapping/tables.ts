@@ -206,5 +206,6 @@ export interface LoadedTables extends Tables {
   shipped_revision: string;
   /** Rows of one's own in this set; in that of a merchant also those for all. */
   laid: readonly Laid[];
+  /** As in `Tables`, with the documents. */
   of(merchant_id: string | null): LoadedTables;
 }

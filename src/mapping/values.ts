@@ -100,6 +100,10 @@ export interface Converter {
   says: string;
   /** Its source may be lost in part or as a whole, which is recorded. */
   loses?: true;
+  /**
+   * Not called without a value, except for a context row with a value in its `reads`. Of an `each` it gets the whole
+   * translated list.
+   */
   convert: (value: unknown, given: Given) => Converted;
 }
 
@@ -127,10 +131,12 @@ export function wholeNumber(written: unknown): Converted {
   return Number.isSafeInteger(number) ? { value: number } : { loss: 'the number is too large to be written exactly' };
 }
 
+/** A number, or a text of digits only: no sign, point or exponent. */
 export function isNumberText(value: unknown): value is string | number {
   return typeof value === 'number' || (typeof value === 'string' && /^\d+$/.test(value));
 }
 
+/** The value when it is a text, undefined otherwise. */
 export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

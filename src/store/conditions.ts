@@ -47,16 +47,19 @@ const COVERED: Readonly<Record<string, string>> = {
 };
 export const COVERED_COLUMNS: readonly string[] = Object.keys(COVERED);
 
+/** The column names of a list such as `LINK`, in its order. */
 export function namesIn(columns: string): string[] {
   return columns.split(/,\s*/);
 }
 
+/** A parameter for each column, in the order of the list; covered columns get `cover(?)`. */
 export function parametersFor(columns: string): string {
   return namesIn(columns)
     .map((column) => COVERED[column] ?? '?')
     .join(', ');
 }
 
+/** The SET of an UPDATE, with a parameter for each column as in `parametersFor`. */
 export function settingEach(columns: string): string {
   return namesIn(columns)
     .map((column) => `${column} = ${COVERED[column] ?? '?'}`)

@@ -12,7 +12,9 @@ export type { Value };
 
 /** A prepared read; the embedded engine answers synchronously. */
 export interface Read<Values extends Value[], Row> {
+  /** The first row; undefined without one. */
   get(...values: Values): Promise<Row | undefined> | Row | undefined;
+  /** Every row; an empty list without one. */
   all(...values: Values): Promise<Row[]> | Row[];
 }
 
@@ -89,6 +91,7 @@ export type UnitResult =
  */
 export type Failure = 'constraint' | 'full' | 'busy' | 'gone' | 'fatal' | 'failed';
 
+/** A store_failed with the kind of failure as a fact. @param text of the engine, without values of a row. */
 export function storeFailed(failure: Failure, text: string, cause?: unknown): PuenteError {
   return new PuenteError('store_failed', say('store.failed', { failure, detail: text }), { facts: { failure }, cause });
 }
@@ -143,6 +146,10 @@ export function factsIn(meta: ReadonlyMap<string, string>) {
 /** Of a store whose disk is not watched. */
 export const unwatchedRoom = (): Room => ({ level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false });
 
+/**
+ * The state of a store for operators. @param parts.location shown to them, so without a password. `parts.sizes` is
+ * called for every answer.
+ */
 export function conditionMethods(parts: {
   engine: string;
   location: string;
@@ -159,6 +166,7 @@ export function conditionMethods(parts: {
   };
 }
 
+/** For a store that makes no backups: `backup` @throws PuenteError refused, with this message; both lists are empty. */
 export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup' | 'backups' | 'trimBackups'> {
   return {
     // biome-ignore lint/correctness/useYield: there is nothing to report before it is refused
@@ -170,6 +178,7 @@ export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup
   };
 }
 
+/** One object of methods as all ports. */
 export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>): Store {
   return {
     merchants: methods,

@@ -16,6 +16,11 @@ const STEP_ROWS = 500;
 /** Rows read at once from tables without an index by merchant: the inbox, and sales created on legacy. */
 const SLICE_ROWS = 20_000;
 
+/**
+ * `eraseMerchant` returns the rows that it deleted, by kind. It commits in steps and may be repeated after an
+ * interruption. @throws PuenteError conflict when the merchant got new work meanwhile. @param emptyLog takes the
+ * deleted bytes out of the write-ahead log.
+ */
 export function eraseMethods(reader: Reader, writer: Writer, now: () => number, emptyLog: () => Promise<void>) {
   const reads = prepareReads(reader);
   const commit = async (unit: Unit): Promise<void> => {

@@ -103,6 +103,10 @@ function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExch
 
 // Findings in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
 
+/**
+ * Days are counted from 1970-01-01, UTC; periods are half open. `saveDifference` @throws PuenteError not_found, or
+ * conflict when the stored revision is another.
+ */
 export function evidenceMethods(reader: Reader, writer: Writer) {
   return {
     ...findingMethods(reader, writer),

@@ -20,8 +20,8 @@ import { jsonOf, readsOf, valuesIn } from './rows.ts';
 
 /** Rows read at once when few may pass the filter: some 10 ms between two event-loop ticks. */
 const SLICE_ROWS = 20_000;
-/** The unit of `place_exchanges`. */
 
+/** Pages are in the order of recording, each after the `sequence` of the row before. */
 export function exchangeMethods(reader: Reader) {
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
@@ -145,7 +145,7 @@ type JsonColumn = (typeof LISTS)[number] | 'fired' | 'shadow' | 'messages' | 'li
 
 export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
 
-export function exchangeOf(row: ExchangeRow): StoredExchange {
+function exchangeOf(row: ExchangeRow): StoredExchange {
   const lists = LISTS.map((name) => [name, JSON.parse(row[name] ?? '[]')]);
   return {
     ...row,

@@ -7,6 +7,7 @@ import { type Condition, filteredReads, type Reader, type StoreMethods, type Wri
 import { BY_ID, linkReads } from './links.ts';
 import { type PageValues, pageOf, parsing, readsOf } from './rows.ts';
 
+/** Times are epoch ms; periods include their first moment and not their last. */
 export function historyMethods(reader: Reader) {
   const { link, links } = linkReads(reader);
   const byId = link<[string]>(BY_ID);
@@ -48,7 +49,7 @@ export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? A
   ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
 
 /** Each part reads an index of open rows, which are few. */
-export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
+const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
     count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
     count(*) FILTER (WHERE what = 'notice') AS notices_pending
   FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE ${LIVE}
@@ -57,6 +58,10 @@ export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'o
     UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
   GROUP BY merchant_id ORDER BY merchant_id`;
 
+/**
+ * Counts by state, and each merchant's open work, from sums and indexes of open rows: the cost does not grow with past
+ * sales.
+ */
 export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'openCounts'> {
   const links = reader.prepare<[], { state: string; links: number }>(
     'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
@@ -77,6 +82,10 @@ export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'ope
 
 // The audit: the writer chains each line and writes it in the unit that it belongs to.
 
+/**
+ * `appendAudit` @throws PuenteError conflict when its subject has a newer line than `newest_seen`, and store_failed
+ * when the line was not written.
+ */
 export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { list } = readsOf(reader);

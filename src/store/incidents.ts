@@ -22,6 +22,9 @@ import {
 } from './engine.ts';
 import { readsOf } from './rows.ts';
 
+/**
+ * `closeIncident` and `takeAlert` return false, and change nothing, when another process was first. Times are epoch ms.
+ */
 export function incidentMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);

@@ -35,6 +35,10 @@ const UNSLOTTED_ATTEMPTS = 100;
 /** The rule that one link holds a unit, as the errors of the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
 
+/**
+ * Each opening is one transaction, whose conditions keep a terminal or QR from having live sales in both lanes
+ * (`docs/protocol.md` §3.10). @throws PuenteError conflict after too many lost races, or when the id exists.
+ */
 export function openingMethods(
   reader: Reader,
   writer: Writer,
@@ -212,6 +216,10 @@ function newestHolding(which: string): string {
 
 // Changes of a link after its opening, and how calls find it.
 
+/**
+ * `saveLink` returns the link with its new revision. @throws PuenteError conflict when the stored revision is another,
+ * or a rule of the schema refuses the change.
+ */
 export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   const { link } = linkReads(reader);
   const slots = reader.prepare<[string], { slot: string }>(
@@ -260,6 +268,7 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
 
 export const BY_ID = 'legacy_id = ?';
 
+/** Reads of whole links by a condition in SQL: `link` for the first or null, `links` for all. */
 export function linkReads(reader: Reader) {
   const { one, list } = readsOf(reader);
   return {
@@ -274,6 +283,7 @@ export function linkReads(reader: Reader) {
 
 const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
 
+/** At most `limit` links whose `next_check_at` is at or before `at` (epoch ms), each for one store only. */
 export function dueLinkMethods(handOut: HandOut): Pick<StoreMethods, 'dueLinks'> {
   const dueWhere = (index: string, which: string) =>
     handOut<[number, string], LinkRow>(

@@ -24,6 +24,10 @@ const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 /** Settings of a new merchant: all defaults. */
 const UNSET = '{}';
 
+/**
+ * `saveMerchant` inserts with an expected revision of 0. A change @throws PuenteError conflict when the stored revision
+ * is another.
+ */
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);
   const byId: StoreMethods['merchant'] = one('SELECT * FROM merchants WHERE id = ?', merchantOf, 'lookup');

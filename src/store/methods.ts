@@ -20,12 +20,15 @@ export interface EngineParts {
   writer: Writer;
   /** Epoch ms. */
   now: () => number;
+  /** While the level is not `enough`, evidence is refused. */
   room: () => Room;
+  /** The steps that insert the rows of a batch. */
   rowsOf: (batch: readonly RecordedExchange[]) => Step[];
   handOut: HandOut;
   firstOfEach: FirstOfEach;
 }
 
+/** Each engine adds its inbox, its upkeep and the deletion of old exchanges. */
 export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firstOfEach }: EngineParts) {
   return {
     ...merchantMethods(reader, writer, now),

@@ -67,6 +67,10 @@ export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: 
   } satisfies Partial<StoreMethods>;
 }
 
+/**
+ * `recordAttempt` @throws PuenteError conflict when another attempt was recorded meanwhile. Lists are newest first;
+ * times are epoch ms.
+ */
 export function noticeMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const logged = readsOf(reader).one<[string], LogRow, LoggedNotice>(`${LOGGED} WHERE id = ?`, loggedOf);
@@ -202,6 +206,10 @@ function conditionsOf(filter: NoticeFilter): Condition[] {
 
 // The inbox: changes of an event, and events for operators.
 
+/**
+ * `saveEvent` also keeps the inbox within its limits: parked events (`PARKED_EVENTS_LIMIT`), and unverified events of
+ * one order that are done (`UNVERIFIED_KEPT`).
+ */
 export function eventMethods(reader: Reader, writer: Writer) {
   const { list } = readsOf(reader);
   return {
@@ -227,6 +235,7 @@ export function eventMethods(reader: Reader, writer: Writer) {
   } satisfies Partial<StoreMethods>;
 }
 
+/** Pending events whose `next_attempt_at` has passed (epoch ms), oldest first, each for one store only. */
 export function dueEventsRead(handOut: HandOut): StoreMethods['dueEvents'] {
   const due = handOut<[number], EventRow>(
     'event',

@@ -13,6 +13,10 @@ const OPENING_ATTEMPTS = 5;
 /** The rule that a payment has one open refund, as the errors of the engines name it. */
 const ANOTHER_IS_OPEN = /refunds\.legacy_id|refunds_open/;
 
+/**
+ * `refund` finds one by its id, its legacy number, or upstream's id or reference. `openRefund` @throws PuenteError
+ * conflict after too many lost races, `saveRefund` when the stored revision is another.
+ */
 export function refundMethods(reader: Reader, writer: Writer, now: () => number) {
   const ofLink: StoreMethods['refunds'] = readsOf(reader).list(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',

@@ -8,6 +8,10 @@ import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
 import { OVER } from './conditions.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
 
+/**
+ * Limits are epoch ms. The counts leave out rows that belong to a deleted link or notice. @throws PuenteError
+ * store_failed when a rule of the schema refuses a deletion; the next round tries it again.
+ */
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   const reads = prepareReads(reader);
   /** @returns rows deleted: none when another process was first or a link is live again; the next round tries again. */
@@ -43,6 +47,10 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
   };
 }
 
+/**
+ * The steps that delete links with everything of them, for one unit. @param last `delete_links` also refuses a link
+ * with a check scheduled.
+ */
 export function linkSteps(legacy_ids: readonly string[], last: 'delete_links' | 'erase_links'): Step[] {
   const list = JSON.stringify(legacy_ids);
   return [
@@ -172,6 +180,7 @@ function oldLinks(reader: Reader): (before: number, limit: number) => Promise<st
 
 const EVERYTHING = ['pull_links', 'pull_events', 'pull_notices'] as const;
 
+/** Times are epoch ms, and `newestMoment` is 0 for an empty store. `pullForward` @throws PuenteError store_failed. */
 export function scheduleMethods(reader: Reader, writer: Writer) {
   const newest = reader.prepare<[], { at: number | null }>(
     `SELECT max(moment.at) AS at FROM (SELECT max(updated_at) AS at FROM links

@@ -25,6 +25,10 @@ import {
 } from './engine.ts';
 import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
 
+/**
+ * `saveLegacySale` @throws PuenteError not_found for an id without a row. Times are epoch ms; lists by reference are
+ * newest first, open sales oldest first.
+ */
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
   const { one, list } = readsOf(reader);
   const old = reader.prepare<[number, number, number], { sequence: number }>(
@@ -88,6 +92,10 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
 
 // Moves of merchants: proposals that wait for a second person, and bulk moves.
 
+/**
+ * `saveProposal` @throws PuenteError conflict when the proposal is decided, `saveBulkMove` when the stored revision is
+ * another. Lists are newest first.
+ */
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
@@ -142,6 +150,10 @@ const bulkOf = parsing<BulkMove>('move', 'items', 'ramp');
 const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 
+/**
+ * Inserts a bulk move when 0 is expected; otherwise the unit is a conflict unless the stored revision is the expected
+ * one. @param updated_at epoch ms.
+ */
 export function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
   const row = {
     ...one,

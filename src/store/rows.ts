@@ -11,6 +11,7 @@ export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   order_json: string | null;
 }
 
+/** Numbers in `held` keep their source text. */
 export function linkOf(row: LinkRow): Link {
   const { held, order_json, ...rest } = row;
   return {
@@ -40,6 +41,7 @@ export function readsOf(reader: Reader) {
   };
 }
 
+/** For rows whose columns are the fields of the record. */
 export function asItIs<Kept>(row: unknown): Kept {
   return row as Kept; // the caller names the columns of its own SELECT
 }
@@ -57,6 +59,9 @@ type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`
   : Name<List>;
 type Name<Text extends string> = Text extends ` ${infer Rest}` | `\n${infer Rest}` ? Name<Rest> : Text;
 
+/**
+ * A function that returns a record's values in the order of a list of columns; the compiler demands a field for each.
+ */
 export function valuesIn<Columns extends string>(columns: Columns) {
   const names = namesIn(columns) as ColumnOf<Columns>[]; // the same split as in the type
   return (row: Readonly<Record<ColumnOf<Columns>, Value>>): Value[] => names.map((name) => row[name]);
@@ -64,6 +69,7 @@ export function valuesIn<Columns extends string>(columns: Columns) {
 
 const linkValues = valuesIn(LINK);
 
+/** The values of `LINK`, for an insert. */
 export function valuesOfLink(link: Link): Value[] {
   return linkValues({
     ...link,
@@ -136,6 +142,7 @@ function sameIn(read: Fields, written: Fields, path: readonly PropertyKey[]): [F
   return [from, to ?? undefined];
 }
 
+/** Without settings that this version does not know; these stay in `newer_settings`. */
 export function merchantOf(row: MerchantRow): Merchant {
   return {
     ...row,
@@ -147,6 +154,7 @@ export function merchantOf(row: MerchantRow): Merchant {
   };
 }
 
+/** With the sealed token as a plain Uint8Array. */
 export function tokenOf(row: AcceptedToken): AcceptedToken {
   return { ...row, sealed_token: viewOf(row.sealed_token) };
 }
@@ -155,10 +163,12 @@ export interface EventRow extends Omit<InboxEvent, 'verified'> {
   verified: number;
 }
 
+/** Stored 1 becomes true. */
 export function eventOf(row: EventRow): InboxEvent {
   return { ...row, verified: row.verified === 1 };
 }
 
+/** A function that parses the named columns, which hold JSON; the others are returned as they are. */
 export function parsing<Kept>(...names: (keyof Kept)[]) {
   return (row: { [Name in keyof Kept]: Kept[Name] | string }): Kept => {
     const parsed = names.map((name) => [name, JSON.parse(String(row[name]))]);
@@ -166,6 +176,7 @@ export function parsing<Kept>(...names: (keyof Kept)[]) {
   };
 }
 
+/** Null stays null, so that the column is NULL. */
 export function jsonOf(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }

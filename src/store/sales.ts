@@ -15,6 +15,10 @@ const SELLERS_AT_ONCE = 100;
 /** Rows that one page looks at for a rare state or amount; the next page continues behind them. */
 const MOST_LOOKED_AT = 500_000;
 
+/**
+ * `next` is null on the last page. A page may be short, or empty, before the last one: a rare state or amount is looked
+ * for in a bounded number of rows.
+ */
 export function saleListMethods(reader: Reader): Pick<StoreMethods, 'listLinks' | 'listLegacySales'> {
   const links = pagesOf<LinkRow>(reader, linksTable);
   const sales = pagesOf<LegacySale>(reader, legacySalesTable);

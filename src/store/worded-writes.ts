@@ -112,6 +112,7 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   };
 }
 
+/** The statements of one engine, by name. */
 export function writesIn(words: Words) {
   return { ...evidenceWritesIn(words), ...scheduleWritesIn(words) };
 }

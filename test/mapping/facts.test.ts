@@ -1,7 +1,6 @@
 /** Facts in tables beside the translation: weights and advice for the loss ledger. */
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
-import { lossFacts } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
@@ -43,7 +42,7 @@ describe('the facts of a field', () => {
       const context = { site, exponent: 2, reference: 'r', voucher: 'refuse' };
       const [loss] = tables.request(request, { path, query: {}, headers: {}, body }, context).losses;
       if (loss === undefined) throw new Error('the description is lost');
-      return lossFacts(tables, loss).row;
+      return tables.facts(loss.table, loss.path, loss.why).row;
     };
     expect([lossAt('MLB'), lossAt('MLA')]).toEqual(['point.create.request#4', 'point.create.request#6']);
   });

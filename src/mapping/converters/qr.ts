@@ -21,11 +21,11 @@ import { type Asked, sponsorOf } from './payments.ts';
 // The limits of items in a QR order, and the folding of more than ten items (`docs/field-notes.md` Orders §1.2).
 
 /** Longest title and longest description (`docs/field-notes.md` Spec Order). */
-export const MAX_TITLE = 150;
+const MAX_TITLE = 150;
 /** Longest measure (`docs/field-notes.md` Spec Order). */
-export const MAX_MEASURE = 10;
+const MAX_MEASURE = 10;
 /** Longest code (`docs/field-notes.md` Orders §1.2). */
-export const MAX_CODE = 30;
+const MAX_CODE = 30;
 /** Most items of an order (`docs/field-notes.md` Orders §1.2). */
 const MAX_ITEMS = 10;
 
@@ -36,7 +36,7 @@ interface OrderItem {
 }
 
 /** Never refuses a sale for its length, and keeps its sum: of more than ten items, those after the ninth become one. */
-export function foldItems(value: unknown, exponent: number): Converted {
+function foldItems(value: unknown, exponent: number): Converted {
   const items = value as OrderItem[]; // rows of the same table have just made them
   if (items.length === 0) return NOTHING;
   if (items.length <= MAX_ITEMS) return { value: items };
@@ -60,15 +60,15 @@ const SUFFIX_ROOM = 8;
 // Lifetimes of QR orders: the header of v1, the date of v2, limits of orders (`docs/field-notes.md` QR §10).
 
 /** Shortest and longest life of a QR order, seconds (`docs/field-notes.md` Spec Limits: 30 s and 3600 h). */
-export const MIN_LIFE_S = 30;
-export const MAX_LIFE_S = 3600 * 3600;
+const MIN_LIFE_S = 30;
+const MAX_LIFE_S = 3600 * 3600;
 /** Lifetime of v1 without a header, seconds (`docs/field-notes.md` QR §1.1). */
-export const V1_LIFE_S = 600;
+const V1_LIFE_S = 600;
 
 /** ISO 8601; tills send milliseconds, and offsets with and without a colon (`docs/field-notes.md` QR §1.2). */
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
-export function secondsOfHeader(value: unknown): Converted {
+function lifeOfHeader(value: unknown): Converted {
   const seconds = /^[1-9]\d{0,8}$/.test(String(value)) ? Number(value) : null;
   if (seconds !== null) return clamped(seconds);
   const loss = `the lifetime is not a number of seconds; taken as ${V1_LIFE_S}`;
@@ -76,7 +76,7 @@ export function secondsOfHeader(value: unknown): Converted {
 }
 
 /** The date wins over the header, because it is documented. @param fallback the header's duration, if any. */
-export function lifeUntil(fallback: unknown, date: unknown, context: MappingContext): Converted {
+function lifeUntil(fallback: unknown, date: unknown, context: MappingContext): Converted {
   if (typeof date !== 'string') return fallback === undefined ? NOTHING : { value: fallback };
   const until = MOMENT.test(date) && isOnCalendar(date) ? Date.parse(date) : Number.NaN;
   const left_ms = until - Number(context.received_at);
@@ -193,7 +193,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   qr_lifetime: {
     says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss, and so is what is no number, which counts as ${V1_LIFE_S} s`,
     loses: true,
-    convert: secondsOfHeader,
+    convert: lifeOfHeader,
   },
   life_until: {
     says: 'the time from the call to the moment, within the same limits; else the lifetime of the header; a moment that is none or over is refused',

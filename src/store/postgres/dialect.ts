@@ -7,6 +7,7 @@ export interface Statement {
   /** Equal for equal text, so that a connection prepares it once. */
   name: string;
   text: string;
+  /** One for each value, in order: covered, as an array for a list, and escaped where PostgreSQL can't store it. */
   parametersOf(values: readonly Value[]): Parameter[];
 }
 
@@ -81,6 +82,6 @@ const NUL_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\u0000/g;
 const HALF_PAIR_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 /** JSON for the server to extract strings from: each as `storable` returns it. */
-export function storableJson(json: string): string {
+function storableJson(json: string): string {
   return json.replaceAll(ESCAPE, `${ESCAPE}1`).replace(NUL_IN_JSON, NUL).replace(HALF_PAIR_IN_JSON, '\uFFFD');
 }

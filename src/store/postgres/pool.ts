@@ -36,6 +36,7 @@ export function clientFor(
   return client;
 }
 
+/** Connects when a connection is first needed. `bigint` and `numeric` are read as numbers, texts by `restored`. */
 export function openPool(url: string, settings: PoolSettings): Pool {
   const { connections, connect_timeout_ms, statement_timeout_ms } = settings;
   const pool = new Pool({

@@ -27,6 +27,7 @@ export interface PrepareOptions {
   /** Shown to operators. */
   location: string;
   connect_timeout_ms: number;
+  /** Epoch ms. */
   now: () => number;
   migrations: readonly Migration[];
   /** Keyed hash of a constant: shows whether the values were sealed with this key. */
@@ -108,6 +109,7 @@ const END_IT =
   'A table that the upgrade changes is in use: end what uses it (a pg_dump, an open psql), then start again; nothing was changed';
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
+/** @throws PuenteError store_unusable as `readMigrations` does. */
 export function postgresMigrations(): Migration[] {
   return readMigrations(MIGRATIONS_DIRECTORY);
 }
@@ -197,7 +199,7 @@ type Run = (sql: string) => Promise<Record<string, unknown>[]>;
 const MARKS = `SELECT name, value FROM meta WHERE name IN ('${TRANSFER.under_way}', '${TRANSFER.done}')`;
 
 /** @throws PuenteError store_unusable during a transfer. */
-export async function refuseHalfTransferred(location: string, run: Run): Promise<void> {
+async function refuseHalfTransferred(location: string, run: Run): Promise<void> {
   const marks = await run(MARKS);
   if (!marks.some(({ name }) => name === TRANSFER.under_way)) return;
   throw databaseUnusable(

@@ -80,6 +80,10 @@ const SPANS = 16;
 /** Rows older than the partitions, and rows of a wrong clock. */
 const LOOSE = `(SELECT sequence, at FROM exchanges_before UNION ALL SELECT sequence, at FROM exchanges_unplaced) AS loose`;
 
+/**
+ * Partitions are dropped whole, once their newest row is older than `exchanges_before` (epoch ms); the result counts
+ * only rows that are deleted one by one.
+ */
 export function spanMethods(reader: Reader, writer: Writer, now: () => number): Pick<StoreMethods, 'tidyExchanges'> {
   const keep = reader.prepare<[number, number, number], { changed: number }>(
     'SELECT keep_exchange_spans(?, ?, ?) AS changed',

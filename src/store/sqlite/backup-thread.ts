@@ -22,7 +22,7 @@ export type FromCopying = { kind: 'copied' } | { kind: 'checked'; facts: CopyFac
 const CHUNK_BYTES = 1024 * 1024;
 
 /** Facts of the copy, for its manifest. @throws Error when it is damaged, and the driver's errors. */
-export function factsOf(path: string): CopyFacts {
+function factsOf(path: string): CopyFacts {
   const copy = new Database(path, { readonly: true, fileMustExist: true });
   try {
     const verdict = copy.pragma('integrity_check(1)', { simple: true });

@@ -33,6 +33,10 @@ export interface BackupParts {
 
 type BackupMethods = Pick<StoreMethods, 'backup' | 'backups' | 'trimBackups'>;
 
+/**
+ * `backup` @throws PuenteError conflict while another one runs, and store_failed, with the directory, when it can't be
+ * made. `settled` resolves when none runs.
+ */
 export function backupMethods(parts: BackupParts): BackupMethods & { settled(): Promise<void> } {
   const { directory, instance_id } = parts;
   let running: Promise<unknown> | null = null;
@@ -135,16 +139,16 @@ function notMade(directory: string, cause: unknown): PuenteError {
 /** Never part of a backup's name, so that half a backup does not look like one. */
 const UNFINISHED = '.unfinished';
 
-export function manifestPath(file: string): string {
+function manifestPath(file: string): string {
   return `${file}.json`;
 }
 
-export function unfinishedName(file: string): string {
+function unfinishedName(file: string): string {
   return file + UNFINISHED;
 }
 
 /** Unique by instance and time, and sorted by time. @param at epoch ms. */
-export function backupName(instance_id: string, at: number): string {
+function backupName(instance_id: string, at: number): string {
   return `${prefixOf(instance_id)}${new Date(at).toISOString().replace(/[-:.]/g, '')}.db`;
 }
 
@@ -160,7 +164,7 @@ export async function readManifest(file: string): Promise<BackupManifest | null>
 }
 
 /** Renames a finished copy after its manifest: a backup exists once its own name does. */
-export async function placeBackup(directory: string, made: BackupManifest): Promise<void> {
+async function placeBackup(directory: string, made: BackupManifest): Promise<void> {
   const file = join(directory, made.file);
   const unfinished = unfinishedName(manifestPath(file));
   const handle = await open(unfinished, 'w', 0o600);
@@ -176,7 +180,7 @@ export async function placeBackup(directory: string, made: BackupManifest): Prom
 }
 
 /** Newest first; times in the future (a wrong clock) last, or a new backup would be deleted. @param now epoch ms. */
-export async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {
+async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {
   const names = (await namesOf(directory, instance_id)).filter((name) => name.endsWith('.db'));
   const made = await Promise.all(names.map((name) => readManifest(join(directory, name))));
   const age_ms = ({ made_at }: BackupManifest): number => {
@@ -189,12 +193,7 @@ export async function listBackups(directory: string, instance_id: string, now: n
 }
 
 /** Deletes all but the newest `keep`. @param now epoch ms. @returns the files deleted. */
-export async function trimBackups(
-  directory: string,
-  instance_id: string,
-  keep: number,
-  now: number,
-): Promise<string[]> {
+async function trimBackups(directory: string, instance_id: string, keep: number, now: number): Promise<string[]> {
   const surplus = (await listBackups(directory, instance_id, now)).slice(keep).map(({ file }) => file);
   for (const file of surplus) {
     await rm(join(directory, file), { force: true });
@@ -213,7 +212,7 @@ export async function sweepBackups(directory: string, instance_id: string): Prom
   return left;
 }
 
-export async function sizeOf(file: string): Promise<number> {
+async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 

@@ -21,7 +21,7 @@ export interface DiskSettings {
 }
 
 /** The reserve: a file that is deleted when the disk is full. */
-export function ballastPath(path: string): string {
+function ballastPath(path: string): string {
   return `${path}.ballast`;
 }
 

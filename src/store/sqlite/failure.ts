@@ -6,6 +6,7 @@ import type { Failure } from '../engine.ts';
 /** READONLY_DBMOVED: the file was moved or replaced under the running process, so writes would be lost. */
 const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;
 
+/** Errors that are not of SQLite are `failed`. */
 export function failureOf(error: unknown): Exclude<Failure, 'gone'> {
   if (!(error instanceof Database.SqliteError)) return 'failed';
   if (error.code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';

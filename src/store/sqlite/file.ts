@@ -164,6 +164,7 @@ function sizeOf(path: string): number | null {
 /** `Puen` in ASCII; marks the file for `file(1)`, and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;
 
+/** Whether the file has Puente's application id. */
 export function isOurs(database: Database.Database): boolean {
   return Number(database.pragma('application_id', { simple: true })) === APPLICATION_ID;
 }
@@ -223,7 +224,7 @@ export function versionOf(database: Database.Database): number {
 }
 
 /** SQLite writes `<path>.before-<version>`: a second open and close through `fs` would drop this process's locks. */
-export function copyBefore(
+function copyBefore(
   database: Database.Database,
   path: string,
   version: number,
@@ -278,7 +279,7 @@ export function takeInstanceLock(path: string) {
 export type SealNoticeUrl = (url: string) => Uint8Array;
 
 /** Repeatable. No numbered migration: SQL has no key. A URL saved sealed since then is newer and stays. */
-export function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {
+function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {
   const options = { directOnly: true };
   database.function('seal_notice_url', options, (url: unknown) => Buffer.from(seal(String(url))));
   database.exec(`UPDATE merchants SET

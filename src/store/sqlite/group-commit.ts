@@ -42,9 +42,11 @@ interface Waiting {
 export interface Committer {
   /** Whether it has its own core, or shares that of this thread. */
   core: 'own' | 'shared';
+  /** Commits the units in their order; one message has the results of all. */
   post(units: Unit[]): void;
   /** Ends the committer after all groups are committed. */
   close(): void;
+  /** As last reported; null before the first report. */
   heap(): Heap | null;
   /** Called once, before the first `post`. */
   listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
@@ -93,6 +95,9 @@ export class WriteQueue {
     });
   }
 
+  /**
+   * As in `Writer`; also @throws PuenteError store_failed when WAITING_LIMIT units wait, and after the store has ended.
+   */
   commit(unit: Unit): Promise<CommitResult> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     if (this.#waiting.length >= WAITING_LIMIT) {
@@ -110,10 +115,15 @@ export class WriteQueue {
     return this.#known;
   }
 
+  /** Null before the writer thread has reported it. */
   writerHeap(): Heap | null {
     return this.#committer.heap();
   }
 
+  /**
+   * False after a group that found the disk full or the file locked, until a later one succeeds; and once the store has
+   * ended.
+   */
   healthy(): boolean {
     return this.#well && this.#ended === null;
   }

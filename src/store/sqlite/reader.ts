@@ -9,18 +9,22 @@ import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 
 export interface Read<Values extends Value[], Row> {
+  /** The first row; undefined without one. */
   get(...values: Values): NoInfer<Row> | undefined;
+  /** Every row; an empty list without one. */
   all(...values: Values): Row[];
 }
 
 export interface Reader {
   /** `Row` has the columns of the SELECT; the tables are STRICT, so the column types hold. */
   prepare<Values extends Value[], Row>(sql: string): Read<Values, Row>;
+  /** Closes the connection. */
   close(): void;
 }
 
 type Failed = (failure: Failure, text: string) => Error;
 
+/** On its own connection, which refuses writes. @param failed makes the error that a failed read throws. */
 export function openReader(path: string, failed: Failed, cover?: Cover): Reader {
   const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   for (const setting of ['query_only = ON', 'trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0']) {

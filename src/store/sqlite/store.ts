@@ -33,6 +33,7 @@ export interface SqliteStoreOptions
   backup_directory?: string;
   /** Without it the disk is watched, but nothing is refused. */
   disk?: DiskSettings;
+  /** Called when the room on the disk changes its level, and when the log becomes large or small again. */
   onRoom?: (room: Room) => void;
 }
 

@@ -20,11 +20,13 @@ export interface Transferred {
 const RESTORING = '.restoring';
 const TRANSFERRED = '.transferred';
 
+/** Null when no restore of the file is unfinished. */
 export function restoringNote(path: string): Restoring | null {
   const note = readNote<Restoring>(path + RESTORING);
   return note?.moved_to ? { moved_to: join(dirname(path), note.moved_to) } : note;
 }
 
+/** Durable when it returns. */
 export function noteRestoring(path: string, { moved_to }: Restoring): void {
   // The base name only: the directory may differ when the restore is repeated, in a container or on a new disk.
   writeNote(path + RESTORING, { moved_to: moved_to === null ? null : basename(moved_to) });
@@ -36,10 +38,12 @@ export function forgetRestoring(path: string): void {
   synchroniseFolderOf(path);
 }
 
+/** Null when the rows were not moved to a server. */
 export function transferredNote(path: string): Transferred | null {
   return readNote<Transferred>(path + TRANSFERRED);
 }
 
+/** Durable when it returns: from then on no start serves the file. */
 export function noteTransferred(path: string, transferred: Transferred): void {
   writeNote(path + TRANSFERRED, transferred);
 }

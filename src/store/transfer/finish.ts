@@ -153,8 +153,11 @@ function notEqual(table: string, { changed, missing, extra }: Compared): PuenteE
 
 /** Repairs of unequal rows, one step at a time; without a repair the rows are only counted. */
 export interface Repairs {
+  /** Rows of the source that the target has with other cells. */
   changed?(rows: Row[]): Promise<void>;
+  /** Rows of the source that the target lacks. */
   missing?(rows: Row[]): Promise<void>;
+  /** Keys that only the target has. */
   extra?(keys: Row[]): Promise<void>;
 }
 

@@ -28,6 +28,7 @@ export function textOf(cells: Row): string {
   return JSON.stringify(cells.map((cell) => (Buffer.isBuffer(cell) ? cell.toString('base64') : cell)));
 }
 
+/** The cells of a row's key, in the order of the key's columns. */
 export function keyOf({ key }: Shape, row: Row): Row {
   return key.map((at) => row[at] ?? null);
 }

@@ -18,7 +18,7 @@ import { LAST_AUDIT } from '../writes.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
 /** Rows of one step at most, which are copied again when a transfer is interrupted. */
-export const STEP_ROWS = 1_000;
+const STEP_ROWS = 1_000;
 /** Bytes of one step: rows with captured messages are large, and a step is in memory twice. */
 const STEP_BYTES = 8 * 1024 * 1024;
 const WAIT_MS = 5_000;

@@ -27,6 +27,7 @@ export interface TransferOrder {
   is_ahead: boolean;
   /** Epoch ms. */
   now: () => number;
+  /** Called after each step of rows, for a progress line. */
   tell: (news: MigrateStoreNews) => void;
   failpoint?: Failpoint;
 }
