@@ -97,10 +97,15 @@ export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose
  * @throws PuenteError not_found for a merchant without a trace, with those that are near it.
  */
 export async function refuseUnseenRead(ports: Ports, id: string | undefined): Promise<void> {
-  if (id === undefined) return;
+  const unseen = id === undefined ? [] : await unseenRead(ports, id);
+  if (unseen.length > 0) throw new PuenteError('not_found', unseen);
+}
+
+/** The sentences of that refusal; none for a merchant with a trace. */
+export async function unseenRead(ports: Ports, id: string): Promise<Spoken[]> {
   const near = await nearUnseen(ports, id);
-  if (near === null || (await ports.store.audit.auditsOf({ subject: id }, 1)).length > 0) return;
-  throw new PuenteError('not_found', [say('refusal.unseen_read', { merchant: id }), ...nearSentence(near)]);
+  if (near === null || (await ports.store.audit.auditsOf({ subject: id }, 1)).length > 0) return [];
+  return [say('refusal.unseen_read', { merchant: id }), ...nearSentence(near)];
 }
 
 /** Null for a merchant that was seen; else those that the id may have meant. */

@@ -137,9 +137,13 @@ it('the safety stop of a merchant that was never seen is no "none in force"', as
   const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
   expect(await command(['safety', 'show', MISTYPED], env)).toMatchObject({
     code: 1,
-    out: `The merchant ${MISTYPED} was never seen: no call, no sale, no setting. Near it: ${ARGENTINA}.\n`,
+    out: `${NEVER_READ}\n`,
   });
   expect(await command(['safety', 'show', ARGENTINA], env)).toMatchObject({ code: 0 });
+  expect((await bench.as(ANA, 'GET', `/api/merchants/${MISTYPED}/safety`)).body).toMatchObject({
+    unseen: NEVER_READ,
+    unseen_said: [{ code: 'refusal.unseen_read' }, { code: 'refusal.near' }],
+  });
 });
 
 it('tries a credential when it is set', async () => {

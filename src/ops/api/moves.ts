@@ -128,10 +128,11 @@ const trip = z.object({
 
 export const safetyView = z.object({
   merchant_id: z.string(),
-  near: z
-    .array(z.string())
+  unseen: z
+    .string()
     .nullable()
-    .describe('null for a merchant that was seen; else those that the id may have meant'),
+    .describe('null for a merchant that was seen; else that it never was, and what its id may have meant'),
+  unseen_said: z.array(said),
   revision: z.int(),
   mode: z.enum(safetyModes),
   trips: z.array(trip),

@@ -400,8 +400,8 @@ puente trace opens each call by its id. Outcomes caused by a shop or a card neve
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],
     exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
-    text: (answer) => ('mode' in answer ? safetyText(answer) : allStops(answer)),
-    exit: (answer) => ('mode' in answer && answer.near !== null ? exitCodes.failed : exitCodes.done),
+    text: (answer) => ('mode' in answer ? (answer.unseen ?? safetyText(answer)) : allStops(answer)),
+    exit: (answer) => ('mode' in answer && answer.unseen !== null ? exitCodes.failed : exitCodes.done),
   }),
   'safety reset': face<MerchantView>({
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],
@@ -429,9 +429,7 @@ function callIds({ exchanges }: { exchanges: readonly string[] }): string {
   return exchanges.slice(0, 3).join('\n');
 }
 
-function safetyText({ merchant_id, near, mode, rules, trips: stops, now, history }: SafetyView): string {
-  if (near !== null)
-    return `The merchant ${merchant_id} was never seen: no call, no sale, no setting.${near.length === 0 ? '' : ` Near it: ${near.join(', ')}.`}`;
+function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: SafetyView): string {
   const { fault_share, slow_share, slow_ms, min_sample, window_ms, faults_in_a_row } = rules;
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
