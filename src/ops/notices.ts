@@ -21,7 +21,7 @@ import {
   shown,
 } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { named, refuseUnseen } from './seen.ts';
+import { named, refuseUnseen, refuseUnseenRead } from './seen.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -81,10 +81,12 @@ export type NoticeView = ReturnType<typeof viewOf>;
 
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
+/** Newest first. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
   const { merchant, state, limit, ...asked } = query;
   const filter = defined({ ...asked, merchant_id: merchant, states: state && [state] });
   const found = await named(ports, await ports.store.notices.notices(filter, limit));
+  if (found.length === 0) await refuseUnseenRead(ports, merchant);
   return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
 

@@ -126,6 +126,18 @@ it('can-migrate says first that the merchant was never seen, and nothing of its 
   expect(out).not.toContain('INCONCLUSIVE');
 });
 
+it.each([
+  ['sales', ['sales']],
+  ['notices', ['notices', 'list']],
+  ['incidents', ['incidents', 'list']],
+])('lists no %s of a merchant that was never seen as "none matches"', async (list, typed) => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+  const refused = await bench.as(ANA, 'GET', `/api/${list}?merchant=${MISTYPED}`);
+  expect([refused.status, messageOf(refused)]).toEqual([404, NEVER_READ]);
+  expect(await command([...typed, '--merchant', MISTYPED], env)).toEqual({ code: 1, out: '', err: NEVER_READ });
+  expect(await command([...typed, '--merchant', ARGENTINA], env)).toMatchObject({ code: 0 });
+});
+
 it('reports of an erased merchant, of which audit lines stay', async () => {
   await bench.notify(GONE, {});
   const erased = await bench.as(EVA, 'POST', `/api/merchants/${GONE}/erase`, { apply: true, ...why });

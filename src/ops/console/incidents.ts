@@ -8,7 +8,7 @@ import { incidentsView, receiversView, testsView } from '../api/incidents.ts';
 import { type Content, type Html, html, says, saysAll, timeOf, withCode } from '../html.ts';
 import { incidentView } from '../incidents/incidents.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { actForm, badge, field, hidden, merchantLink, restOf, section, table } from './parts.ts';
+import { actForm, badge, field, hidden, merchantLink, restOf, section, table, unlessUnseen } from './parts.ts';
 
 const SHOWN = 100;
 
@@ -20,8 +20,14 @@ export const incidentPage: Page = {
     const { merchant, kind, state, since, until } = query;
     const period = { since: instantOf(since), until: instantOf(until) };
     const asked = given({ merchant, kind, state, ...period, limit: SHOWN });
-    const { incidents } = await visit.ask('GET /api/incidents', incidentsView, { query: asked });
-    const rows = incidents.map((incident) => rowOf(visit, incident));
+    const list = await unlessUnseen(
+      words,
+      visit.ask('GET /api/incidents', incidentsView, { query: asked }),
+      ({ incidents }) => {
+        const rows = incidents.map((incident) => rowOf(visit, incident));
+        return html`${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}`;
+      },
+    );
     const content = html`<p class="lead">${t('incidents.lead')}</p>
 <form class="filters" action="/incidents" method="get">
 ${field.merchant(words, merchant)}
@@ -29,7 +35,7 @@ ${field.filter(words, 'kind', t('incidents.kind'), incidentKinds, (one) => t(`in
 ${field.filter(words, 'state', t('incidents.state'), ['open', 'closed'], (one) => t(`incidents.${one}`), state)}
 ${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}
+${list}
 ${section('alerts', t('alerts.title'), await receivers(visit), t('alerts.lead'))}`;
     return { title: t('nav.incidents'), content };
   },

@@ -18,7 +18,7 @@ import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
-import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks } from './parts.ts';
+import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks, unlessUnseen } from './parts.ts';
 import { ramps } from './ramps.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
@@ -45,7 +45,7 @@ ${chartSlot(words, merchantCharts(id))}
 ${losses(words, found.losses.losses)}
 ${differences(visit, found.differences.differences)}
 ${coverage(words, found.coverage.cells)}
-${section('notices', t('nav.notices'), html`${noticeTable(words, found.notices.notices)}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
+${section('notices', t('nav.notices'), html`${found.notices}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
     return { title: titleOf(words, view), bar: bar(visit, view, verdict.verdict), content };
   },
@@ -81,7 +81,11 @@ async function allOf(visit: Visit, id: string) {
     visit.ask('GET /api/losses', lossesView, { query }),
     visit.ask('GET /api/differences', differencesView, { query }),
     visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }),
-    visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }),
+    unlessUnseen(
+      visit.words,
+      visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }),
+      ({ notices }) => noticeTable(visit.words, notices),
+    ),
     visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
     visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }),
   ]);

@@ -21,6 +21,7 @@ import {
   restOf,
   section,
   table,
+  unlessUnseen,
 } from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
@@ -57,13 +58,17 @@ export const noticeList: Page = {
     const { t } = words;
     const { merchant, state, since, until } = query;
     const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until), limit: SHOWN });
-    const { notices } = await visit.ask('GET /api/notices', noticesView, { query: asked });
+    const list = await unlessUnseen(
+      words,
+      visit.ask('GET /api/notices', noticesView, { query: asked }),
+      ({ notices }) => html`${restOf(words, notices, SHOWN)}${selection(visit, notices)}`,
+    );
     const content = html`<form class="filters" action="/notices" method="get">
 ${field.merchant(words, merchant)}
 ${field.filter(words, 'state', t('notices.state'), noticeStates, (one) => t(`notice.${one}`), state)}
 ${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${restOf(words, notices, SHOWN)}${selection(visit, notices)}
+${list}
 ${await replayWindow(visit)}
 ${await receivers(visit)}`;
     return { title: t('nav.notices'), content };

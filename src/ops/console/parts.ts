@@ -1,10 +1,22 @@
 /** Small components that several pages share. */
 import type { z } from 'zod';
+import { PuenteError } from '../../error.ts';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { rounded } from '../fields.ts';
-import { type Content, type Html, html, type Row, says, saysEach, tableOf, timeOf } from '../html.ts';
+import {
+  type Content,
+  type Html,
+  html,
+  type Row,
+  says,
+  saysAll,
+  saysEach,
+  tableOf,
+  timeOf,
+  withCode,
+} from '../html.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
@@ -59,6 +71,20 @@ export function tagLinks(tags: readonly string[]): Html[] {
 /** Says that a list may be cut. @param most rows of it that are shown. */
 export function restOf({ t }: Words, rows: readonly unknown[], most: number): Content {
   return rows.length < most ? null : html`<p class="notice warn">${t('list.rest', { count: most })}</p>`;
+}
+
+/** A list with the filters of its page, or what says in place of the list that its merchant was never seen. */
+export async function unlessUnseen<Answer>(
+  words: Words,
+  asked: Promise<Answer>,
+  shownOf: (answer: Answer) => Content,
+): Promise<Content> {
+  try {
+    return shownOf(await asked);
+  } catch (error) {
+    if (!(error instanceof PuenteError) || error.code !== 'not_found') throw error;
+    return html`<p class="notice warn">${saysAll(words, error.message, error.said, ' ', withCode)}</p>`;
+  }
 }
 
 /** Links to the newest and to older ones of a list in pages. @param next `before` of the older ones; absent at the end. */

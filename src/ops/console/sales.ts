@@ -6,7 +6,7 @@ import { acknowledgedView, disagreementsView } from '../reconcile/mismatches.ts'
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
-import { actForm, badge, field, hidden, merchantLink, olderPages, table } from './parts.ts';
+import { actForm, badge, field, hidden, merchantLink, olderPages, table, unlessUnseen } from './parts.ts';
 
 type Sale = z.infer<typeof salesView>['sales'][number];
 
@@ -21,16 +21,23 @@ const saleList: Page = {
     const { state, lane, family, since, until } = query;
     const named = Object.fromEntries([...FIELDS, 'before'].map((name) => [name, query[name]]));
     const asked = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
-    const { sales, next, searched_to } = await ask('GET /api/sales', salesView, { query: asked });
     const fields = FIELDS.map((name) => field.input(name, t(`sales.${name}`), query[name], html` maxlength="256"`));
     const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], html` step="1"`));
-    const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
+    const list = await unlessUnseen(
+      words,
+      ask('GET /api/sales', salesView, { query: asked }),
+      ({ sales, next, searched_to }) => {
+        const paused =
+          searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
+        return html`${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
+      },
+    );
     const content = html`<form class="filters" action="/sales" method="get">
 ${field.filter(words, 'state', t('sales.state'), saleStates, (one) => t(`sales.state.${one}`), state)}
 ${field.filter(words, 'lane', t('sales.lane'), ['legacy', 'orders'], (one) => t(`stage.${one}`), lane)}
 ${field.filter(words, 'family', t('sales.family'), ['point', 'qr'], (one) => t(`family.${one}`), family)}
 ${fields}${times}<p><button>${t('board.show')}</button></p></form>
-${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
+${list}`;
     return { title: t('nav.sales'), content };
   },
 };

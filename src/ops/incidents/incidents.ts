@@ -30,7 +30,7 @@ import {
 } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from '../report/decisions.ts';
-import { named } from '../seen.ts';
+import { named, refuseUnseenRead } from '../seen.ts';
 
 /** Recovery settles nearly every create in doubt within seconds. */
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
@@ -221,9 +221,9 @@ export const incidentView = z.object({
 });
 export type IncidentView = z.infer<typeof incidentView>;
 
-/** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
+/** Newest first. @throws PuenteError bad_request for a window that ends before it begins; as `refuseUnseenRead`. */
 export async function viewIncidents(
-  { store }: Ports,
+  ports: Ports,
   { limit, merchant, state, ...asked }: z.infer<typeof incidentQuery>,
 ): Promise<IncidentView[]> {
   const { since, until } = asked;
@@ -231,7 +231,8 @@ export async function viewIncidents(
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
   const filter = defined({ ...asked, merchant_id: merchant, is_open });
-  const found = await named({ store }, await store.incidents.incidents(filter, limit));
+  const found = await named(ports, await ports.store.incidents.incidents(filter, limit));
+  if (found.length === 0) await refuseUnseenRead(ports, merchant);
   return found.map(({ merchant_name, ...one }) => inPast(viewOf(one, merchant_name)));
 }
 

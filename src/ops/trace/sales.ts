@@ -8,6 +8,7 @@ import type { Link } from '../../proxy/sales/link.ts';
 import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fields.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
+import { refuseUnseenRead } from '../seen.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -66,7 +67,10 @@ export const salesView = z.object({
 });
 export type SalesView = z.infer<typeof salesView>;
 
-/** Newest first. A search for few among many pauses, and its page has fewer sales than it may. */
+/**
+ * Newest first. A search for few among many pauses, and its page has fewer sales than it may.
+ * @throws PuenteError as `refuseUnseenRead`.
+ */
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
   const steps = await stepsOf(ports, query);
   const filter = filterOf(ports, query, steps);
@@ -79,6 +83,7 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
       : ports.store.legacy_sales.listLegacySales({ ...filter, ...decimals }, before, query.limit),
   ]);
   const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
+  if (rows.length === 0) await refuseUnseenRead(ports, query.merchant);
   const lines = await Promise.all(rows.map((row) => lineOf(ports, row, filter.now)));
   return {
     sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),

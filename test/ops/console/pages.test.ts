@@ -47,6 +47,21 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await ana.page.getByText('There is no such page', { exact: false }).waitFor();
   });
 
+  it('of a merchant that was never seen stay pages, and say so in place of their lists', async () => {
+    const es = await openConsole(bench, ANA, { locale: 'es' });
+    const mistyped = ARGENTINA.slice(0, -1);
+    for (const place of ['notices', 'incidents', 'sales']) {
+      expect(await es.go(`/${place}?merchant=${mistyped}`)).toBe(200);
+      const sentence = `El comercio ${mistyped} no se vio nunca: ninguna llamada, ninguna venta, ningún ajuste. Parecidos: ${ARGENTINA}`;
+      await es.page.locator('#main > .notice').getByText(sentence).waitFor();
+      expect(await es.page.locator('form.filters [name=merchant]').inputValue()).toBe(mistyped);
+    }
+    expect(await es.go(`/merchants/${mistyped}`)).toBe(200);
+    await es.page.locator('#main').getByText('Este comercio aún no se conoce').waitFor();
+    await es.page.locator('#notices').getByText('no se vio nunca').waitFor();
+    await es.close();
+  });
+
   it('list the decisions of one kind, named in the words of the page', async () => {
     const es = await openConsole(bench, ANA, { locale: 'es' });
     await es.go('/audit');
