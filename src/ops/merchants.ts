@@ -306,6 +306,18 @@ export function labelOf({ name, tags }: Pick<MerchantSettings, 'name' | 'tags'>)
   return { name, tags: tags ?? [] };
 }
 
+/** True for a merchant with the text in id, name or tags, and with the tag. */
+export function isSought(
+  id: string,
+  { name, tags }: ReturnType<typeof labelOf>,
+  { search, tag }: { search?: string; tag?: string },
+): boolean {
+  const typed = folded(search ?? '');
+  return (
+    [id, name ?? '', ...tags].some((text) => folded(text).includes(typed)) && (tag === undefined || tags.includes(tag))
+  );
+}
+
 function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
   return named === undefined ? {} : { notice_url: shown };
 }

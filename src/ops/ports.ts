@@ -144,6 +144,8 @@ export interface LegacySaleStore extends proxy.LegacySaleStore {
 /** A missing field does not filter. */
 export interface SaleFilter {
   merchant_id?: string;
+  /** Of any of these. */
+  merchant_ids?: readonly string[];
   unit?: string;
   family?: Link['family'];
   /** Exactly this reference of the till's. */

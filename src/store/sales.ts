@@ -4,15 +4,15 @@ import type { SaleFilter, SalePage, SalePlace } from '../ops/ports.ts';
 import { comparePlaces, endStatesOf, type SaleState, statusesOf } from '../ops/sale-state.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import { HOLDING, LINK, LIVE, merchantsIn, oneOfThese, SALE } from './conditions.ts';
-import { type Condition, filteredReads, type Reader, type StoreMethods } from './engine.ts';
+import { HOLDING, LINK, LISTED, LIVE, merchantsIn, oneOfThese, SALE } from './conditions.ts';
+import { type Condition, filteredReads, listOf, type Reader, type StoreMethods } from './engine.ts';
 import { type LinkRow, linkOf } from './rows.ts';
 
 /** Rows looked at in one event-loop tick: some milliseconds, so that no till waits longer for a list. */
 const STRIDE = 2_000;
 /** Merchants looked up in one event-loop tick, for a reference of any of them. */
 const SELLERS_AT_ONCE = 100;
-/** Rows that one page looks at for a rare state or amount; the next page continues behind them. */
+/** Rows that one page looks at for some merchants, a rare state or amount; the next page continues behind them. */
 const MOST_LOOKED_AT = 500_000;
 
 /**
@@ -163,7 +163,8 @@ function pagesOf<Row extends { created_at: number }>(reader: Reader, table: Tabl
 /** The statements of a list; null when no row can pass. `stride` finds the last of the next `STRIDE` rows. */
 export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | null) {
   const { name, id, columns, amount } = table;
-  const { state, reference, merchant_id, unit, family, since, until, amount_from, amount_to, now } = filter;
+  const { state, reference, merchant_id, merchant_ids, unit, family, since, until, amount_from, amount_to, now } =
+    filter;
   const state_is = state === undefined ? 'true' : table.states[state];
   if (state_is === null) return null;
   const by_id = table.isById(filter);
@@ -179,6 +180,8 @@ export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | 
   ];
   const conditions: Condition[] = [
     ...of_index,
+    // By their index both engines would read and sort all sales of these merchants for each stride.
+    [`(merchant_id || '') ${LISTED}`, listOf(merchant_ids)],
     ['unit = (SELECT ?)', unit],
     ['family = (SELECT ?)', family],
     [`${amount} >= (SELECT ?)`, amount_from],
@@ -191,7 +194,7 @@ export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | 
   const sales = filter.with_unproven === true ? table.sales : `${table.sales} AND ${table.proven}`;
   const only = state_is.includes('?') ? sales : `${sales} AND ${state_is}`;
   // Conditions that no index answers: the rows are looked at in strides.
-  const is_rare = [state, unit, family, amount_from, amount_to].some((one) => one !== undefined);
+  const is_rare = [merchant_ids, state, unit, family, amount_from, amount_to].some((one) => one !== undefined);
   const is_walked = is_rare && (index === undefined || reference !== undefined);
   return {
     conditions,

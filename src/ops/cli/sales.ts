@@ -89,6 +89,7 @@ export const traceFaces: Faces = {
 A refunded sale counts as paid. "not_known": no answer or event has shown how it ended, as of most sales on legacy.`,
     examples: [
       'puente sales --merchant 700100200 --state lost',
+      'puente sales --search "café" --tag centro',
       'puente sales --state in_doubt --json',
       'puente sales --merchant 700100200 --amount-from 1500 --amount-to 1500.50 --since 2026-01-31T09:00:00Z',
       'puente sales --reference sale-1',

@@ -11,7 +11,7 @@ import { actForm, badge, field, hidden, merchantLink, olderPages, table, unlessU
 type Sale = z.infer<typeof salesView>['sales'][number];
 
 /** Text fields of the filter, in this order. */
-const FIELDS = ['merchant', 'unit', 'reference', 'amount_from', 'amount_to', 'currency'] as const;
+const FIELDS = ['merchant', 'search', 'tag', 'unit', 'reference', 'amount_from', 'amount_to', 'currency'] as const;
 const TIMES = ['since', 'until'] as const;
 
 const saleList: Page = {

@@ -1,13 +1,12 @@
 /** One line of the fleet board per merchant, and pages of such lines: pure. */
 import { z } from 'zod';
-import { folded } from '../../mapping/near.ts';
 import { type CallSeen, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
 import { HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
-import { labelOf } from '../merchants.ts';
+import { isSought, labelOf } from '../merchants.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 
 const lanePulse = z.object({
@@ -299,10 +298,9 @@ export function totalsOf(lines: readonly FleetLine[]) {
   return totals;
 }
 
-function passes(line: FleetLine, { search, tag, stage, readiness, attention }: FleetQuery): boolean {
-  const { merchant_id, name, tags } = line;
-  if (![merchant_id, name ?? '', ...tags].some((text) => folded(text).includes(folded(search)))) return false;
-  if (tag !== undefined && !tags.includes(tag)) return false;
+function passes(line: FleetLine, query: FleetQuery): boolean {
+  const { stage, readiness, attention } = query;
+  if (!isSought(line.merchant_id, line, query)) return false;
   if (stage !== undefined && line.stage !== stage) return false;
   if (readiness !== undefined && (line.readiness?.verdict ?? 'unjudged') !== readiness) return false;
   return attention === 'false' || line.attention.length > 0;

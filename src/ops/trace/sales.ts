@@ -6,9 +6,10 @@ import { minorUnits } from '../../mapping/values.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fields.ts';
+import { isSought, labelOf } from '../merchants.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
-import { refuseUnseenRead } from '../seen.ts';
+import { knownMerchants, refuseUnseenRead } from '../seen.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -19,6 +20,8 @@ const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/, encoded(say('input.amo
 /** The query of `GET /api/sales`, for sales created in [since, until). */
 export const salesQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
+  search: z.string().max(64).exactOptional().describe('only of merchants with this in id, name or tags'),
+  tag: z.string().max(40).exactOptional().describe('only of merchants with this tag'),
   unit: z.string().min(1).max(200).exactOptional().describe('of this terminal or point of sale'),
   state: z.enum(saleStates).exactOptional().describe('only in this state'),
   lane: lane.exactOptional().describe('only of this lane'),
@@ -73,12 +76,13 @@ export type SalesView = z.infer<typeof salesView>;
  */
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
   const steps = await stepsOf(ports, query);
-  const filter = filterOf(ports, query, steps);
+  const sought = await soughtBy(ports, query);
+  const filter = { ...filterOf(ports, query, steps), ...sought };
   const before = placeIn(query.before);
   const decimals = decimalBounds(query, steps);
   const [on_orders, on_legacy] = await Promise.all([
-    query.lane === 'legacy' ? NOTHING : ports.store.history.listLinks(filter, before, query.limit),
-    query.lane === 'orders'
+    query.lane === 'legacy' || sought === null ? NOTHING : ports.store.history.listLinks(filter, before, query.limit),
+    query.lane === 'orders' || sought === null
       ? NOTHING
       : ports.store.legacy_sales.listLegacySales({ ...filter, ...decimals }, before, query.limit),
   ]);
@@ -93,6 +97,21 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
 }
 
 const NOTHING = { rows: [], next: null };
+
+/** The merchants whose name, id or tags are searched for; null: there is none. */
+async function soughtBy(
+  ports: Ports,
+  query: z.infer<typeof salesQuery>,
+): Promise<Pick<SaleFilter, 'merchant_id' | 'merchant_ids'> | null> {
+  const { merchant, search, tag } = query;
+  if (search === undefined && tag === undefined) return defined({ merchant_id: merchant });
+  const found = (await knownMerchants(ports))
+    .filter(({ id, settings }) => (merchant ?? id) === id && isSought(id, labelOf(settings), query))
+    .map(({ id }) => id);
+  const [only] = found;
+  if (only === undefined) return null;
+  return found.length === 1 ? { merchant_id: only } : { merchant_ids: found };
+}
 
 type Row = { place: SalePlace; link: Link | null; sale: LegacySale | null };
 
@@ -133,14 +152,13 @@ const exactly = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : minorUnits(text, DECIMALS);
 
 function filterOf(ports: Ports, query: z.infer<typeof salesQuery>, steps: readonly number[]): SaleFilter {
-  const { merchant, unit, state, family, reference, since, until } = query;
+  const { unit, state, family, reference, since, until } = query;
   if (since !== undefined && until !== undefined && until <= since) {
     const window = { since_at: iso(since), until_at: iso(until) };
     throw new PuenteError('bad_request', say('refusal.empty_window', window));
   }
   const [from, to] = [exactly(query.amount_from), exactly(query.amount_to)];
   return defined({
-    merchant_id: merchant,
     unit,
     state,
     family,

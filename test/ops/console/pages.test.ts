@@ -62,6 +62,19 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await es.close();
   });
 
+  it('find sales by the name, the id or a tag of their merchant', async () => {
+    const { page, go } = ana;
+    await go('/sales');
+    await page.getByLabel("Merchant's name").fill(ARGENTINA.slice(2));
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/search=/);
+    await page.locator('tbody tr').getByText(ARGENTINA).waitFor();
+    await page.getByLabel('Tag').fill('centro');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('No sale matches.').waitFor();
+    expect(await page.getByLabel("Merchant's name").inputValue()).toBe(ARGENTINA.slice(2));
+  });
+
   it('list the decisions of one kind, named in the words of the page', async () => {
     const es = await openConsole(bench, ANA, { locale: 'es' });
     await es.go('/audit');

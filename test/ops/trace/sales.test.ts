@@ -39,6 +39,8 @@ beforeAll(async () => {
   const stage = { stage: 'legacy', reason: 'a test moves it', revision };
   await shop.ops(`/api/merchants/${BRAZIL}/stage`, { method: 'PUT', body: stage });
   await sell('on legacy', 9900, BRAZIL);
+  await shop.notify(ARGENTINA, { name: 'Café Sur', tags: ['Centro'] });
+  await shop.notify(BRAZIL, { tags: ['Centro', 'norte'] });
   await shop.fault({ ...LEFT_IN_DOUBT, times: 100 });
   await sell('doubtful', 700);
 });
@@ -109,6 +111,15 @@ describe('the list of sales', () => {
     ['lane=orders&state=open', ['other', 'open']],
     ['family=point&currency=BRL', ['on legacy', 'other']],
     ['family=qr', []],
+    ['search=cafe', ['doubtful', 'open', 'paid']],
+    [`search=${BRAZIL.slice(2)}`, ['on legacy', 'other']],
+    ['search=centro', ['doubtful', 'on legacy', 'other', 'open', 'paid']],
+    ['tag=Centro', ['doubtful', 'on legacy', 'other', 'open', 'paid']],
+    ['tag=Centro&state=open&lane=orders', ['other', 'open']],
+    ['tag=Centro&search=caf%C3%A9&state=open', ['open']],
+    [`tag=Centro&merchant=${BRAZIL}`, ['on legacy', 'other']],
+    ['tag=centro', []],
+    [`search=caf%C3%A9&merchant=${BRAZIL}`, []],
     ['until=2020-01-01T00:00:00Z', []],
   ])('finds by %s', async (query, found) => {
     expect(await names(query)).toEqual(found);
@@ -132,6 +143,8 @@ describe('the list of sales', () => {
     expect(out).not.toMatch(/\dT\d/);
     const { next } = await listed(`merchant=${ARGENTINA}&limit=2`);
     expect(out).toContain(`--before ${next}`);
+    const sought = await command(['sales', '--search', 'CAFÉ', '--tag', 'Centro', '--state', 'paid', '--json'], env);
+    expect(JSON.parse(sought.out)).toMatchObject({ sales: [{ client_reference: 'paid' }] });
     const second = await command(['sales', '--merchant', ARGENTINA, '--before', String(next), '--json'], env);
     expect(JSON.parse(second.out)).toMatchObject({ sales: [{ client_reference: 'paid' }], next: null });
     expect((await command(['sales', '--state', 'lost', '--until', '2026-01-31 09:00:00 UTC'], env)).out).toBe(

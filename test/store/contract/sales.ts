@@ -107,6 +107,12 @@ const filters: Omit<SaleFilter, 'now'>[] = [
   {},
   { merchant_id: MERCHANT },
   { merchant_id: 'nobody' },
+  { merchant_ids: [MERCHANT, OTHER_MERCHANT] },
+  { merchant_ids: [OTHER_MERCHANT, 'nobody'] },
+  { merchant_ids: [OTHER_MERCHANT, 'nobody'], state: 'paid', since: NOON + 3 * MINUTE_MS },
+  { merchant_ids: [OTHER_MERCHANT, 'nobody'], state: 'in_doubt' },
+  { merchant_ids: [OTHER_MERCHANT, 'nobody'], reference: 'mesa 4' },
+  { merchant_ids: ['nobody', 'no other'] },
   { unit: 'PAX_A910__4' },
   { family: 'qr' },
   { family: 'point', merchant_id: MERCHANT },
@@ -135,6 +141,7 @@ function passes(
   return (
     (filter.state ?? state) === state &&
     (filter.merchant_id ?? row.merchant_id) === row.merchant_id &&
+    (filter.merchant_ids ?? [row.merchant_id]).includes(row.merchant_id) &&
     (filter.unit ?? row.unit) === row.unit &&
     (filter.reference ?? row.client_reference) === row.client_reference &&
     (filter.family ?? row.family) === row.family &&

@@ -84,6 +84,8 @@ describe('plans', () => {
 
   it.each([
     [linksTable, {}, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
+    [linksTable, { merchant_ids: [MERCHANT] }, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
+    [legacySalesTable, { merchant_ids: [MERCHANT] }, 'legacy_sales_by_age (created_at>? AND created_at<?)'],
     [linksTable, { merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=? AND created_at>? AND created_at<?)'],
     [linksTable, { merchant_id: MERCHANT, state: 'paid' }, 'links_by_merchant (merchant_id=?'],
     [linksTable, { state: 'refused', merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=?'],
