@@ -19,7 +19,7 @@ import type { Telemetry } from '../proxy/telemetry/port.ts';
 import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import type { Secret } from '../proxy/vault.ts';
 
-export interface PublicParts {
+interface PublicParts {
   ports: Ports;
   config: Config;
   metrics: Metrics;

@@ -19,7 +19,7 @@ import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import { paceUpstream } from '../proxy/upstream/client.ts';
 import { backupEvery_ms } from './open-store.ts';
 
-export interface Work {
+interface Work {
   stop(): Promise<void>;
 }
 

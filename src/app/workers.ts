@@ -228,14 +228,14 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
 
 // Messages between the primary process and its workers.
 
-export type FromWorker =
+type FromWorker =
   /** Its doors are open; `banner`: the start text. */
   | { puente: 'ready'; banner: string }
   /** Requests the metrics of all workers, for this worker's `/metrics`. */
   | { puente: 'asks'; id: number }
   | { puente: 'readings'; id: number; readings: Reading[] };
 
-export type ToWorker =
+type ToWorker =
   /** Stop without a warning to load balancers, because another worker has taken your place. */
   | { puente: 'replaced' }
   /** Send your metrics. */
@@ -244,7 +244,7 @@ export type ToWorker =
   | { puente: 'all'; id: number; readings: Reading[][] };
 
 /** Null for a message that is not Puente's. */
-export function readMessage<Message extends FromWorker | ToWorker>(message: unknown): Message | null {
+function readMessage<Message extends FromWorker | ToWorker>(message: unknown): Message | null {
   const isOurs = message !== null && typeof message === 'object' && 'puente' in message;
   return isOurs ? (message as Message) : null; // both sides run the same build
 }

@@ -10,7 +10,7 @@ import { type Config, sourcesOf, valueOfText } from './config.ts';
 import { factsOf, type KindFacts } from './kinds.ts';
 import { type Leaf, leaves, variableOf } from './schema.ts';
 
-export interface SettingDescription extends KindFacts {
+interface SettingDescription extends KindFacts {
   kind: Leaf['kind'];
   /** Dotted, as in a configuration file. */
   path: string;

@@ -25,7 +25,7 @@ export const digits = z.union([z.string().regex(/^\d+$/), z.int().nonnegative().
 // Lengths in characters (Unicode code points), not in the UTF-16 units of JavaScript.
 
 /** `🧾` counts as one. */
-export function characterCount(text: string): number {
+function characterCount(text: string): number {
   let count = 0;
   for (const _character of text) count++;
   return count;

@@ -5,7 +5,7 @@ import { decodeUtf8, type Json, parseJson } from './json.ts';
 
 /** The fault of a body; each is an error of every family's catalogue. */
 export type BodyFault = 'too_large' | 'unsupported_media' | 'bad_json';
-export type ReadBody = { value: Json; fault?: undefined } | { value?: undefined; fault: BodyFault };
+type ReadBody = { value: Json; fault?: undefined } | { value?: undefined; fault: BodyFault };
 
 /** Types with another syntax than JSON. A form is not among them: `curl -d` sends JSON as a form. */
 const OTHER_SYNTAX = /^(?:multipart|image|audio|video|font)\/|[/+](?:xml|yaml|csv|zip|pdf|protobuf|msgpack|cbor)$/;

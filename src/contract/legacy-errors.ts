@@ -5,7 +5,7 @@ import { pointErrors } from './legacy-point.ts';
 // The error catalogues of merchant orders and of payments with their refunds.
 
 /** `docs/field-notes.md` QR §2 errors; the body of the 404 is not in public material. */
-export const merchantOrderErrors = {
+const merchantOrderErrors = {
   ...doorErrors,
   bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body' },
   bad_request: { status: 400, error: 'ds_search_query', message: 'The search can not be read' },
@@ -108,7 +108,7 @@ const pointOfSaleErrors = {
 } as const;
 
 /** v1, `docs/field-notes.md` QR §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
-export const preferenceErrors = {
+const preferenceErrors = {
   ...pointOfSaleErrors,
   bad_json: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
   bad_request: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
@@ -127,7 +127,7 @@ export const preferenceErrors = {
 } as const satisfies Catalogue;
 
 /** v2, dynamic and hybrid, `docs/field-notes.md` QR §1.2 errors. */
-export const instoreErrors = {
+const instoreErrors = {
   ...pointOfSaleErrors,
   bad_json: { status: 400, error: 'json_syntax_error', message: 'Invalid JSON body' },
   bad_request: { status: 400, error: 'bad_request', message: 'Bad request' },

@@ -25,7 +25,7 @@ interface Reasoned {
   is_seen?: true;
 }
 
-export interface ValueRule extends Reasoned {
+interface ValueRule extends Reasoned {
   holds(value: string | number, facts: ValueFacts): boolean;
   /** Upstream's own message, where it is known. */
   says?(facts: ValueFacts): string;

@@ -56,7 +56,7 @@ function filled(text: string, values: readonly string[]): string {
 // A text with places for variable parts, matched in time linear in the text.
 
 /** The text around the places: one more than there are places. */
-export type Form = readonly string[];
+type Form = readonly string[];
 
 /** Shortest texts, never empty; null for another form. A regular expression would take minutes for a crafted text. */
 export function placesIn([beginning = '', ...rest]: Form, text: string): string[] | null {

@@ -11,14 +11,14 @@ import type { ErrorRow, MappingContext, Tables } from './tables.ts';
 import { minorUnits } from './values.ts';
 
 /** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
-export interface UpstreamError {
+interface UpstreamError {
   code: string;
   /** Message and details, one per line. */
   lines: string[];
 }
 
 /** Upstream property to legacy property; null when no row writes it. */
-export type Rename = (family: Family, call: UpstreamCallName, property: string) => string | null;
+type Rename = (family: Family, call: UpstreamCallName, property: string) => string | null;
 
 interface NumberedRow extends WrittenErrorRow {
   id: string;
@@ -95,13 +95,13 @@ export function wantsDetail(family: Family, error: string): boolean {
 
 // Converters of the errors table: they read the text for the `{}` of a legacy message from the upstream error.
 
-export interface Given {
+interface Given {
   /** Upstream property path to the client's name; null when unknown. */
   rename: (property: string) => string | null;
   context: MappingContext;
 }
 
-export interface DetailConverter {
+interface DetailConverter {
   says: string;
   /** Null when the upstream error has no such text: the next row is tried then. */
   convert: (error: UpstreamError, given: Given) => string | null;

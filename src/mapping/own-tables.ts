@@ -31,7 +31,7 @@ import {
 import type { Laid } from './tables.ts';
 
 /** Whose rows: of the folder, for all merchants, or of one merchant. Row ids begin with it: `point.states#own.1`. */
-export type Layer = 'own' | 'merchant';
+type Layer = 'own' | 'merchant';
 
 /** A file of the folder, read by its grammar. */
 export interface OwnFile {

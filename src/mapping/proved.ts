@@ -7,7 +7,7 @@ import type { OwnFile } from './own-tables.ts';
 import type { Documents } from './schema.ts';
 
 /** Documents that hold, and the files of one's own that hold over them. */
-export type ProvedTables = Documents & { own_files: readonly OwnFile[] };
+type ProvedTables = Documents & { own_files: readonly OwnFile[] };
 
 /** Beside Node's compile cache, and trusted as much as that cache. */
 const PROVED = 'tables.json';

@@ -77,12 +77,12 @@ function keysAt(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[
 // Places: of a syntax error, of a key, of a row as failures name it.
 
 /** Counted from 1. */
-export interface Place {
+interface Place {
   line: number;
   column: number;
 }
 
-export type YamlPath = readonly (string | number)[];
+type YamlPath = readonly (string | number)[];
 
 /** Every key that is given twice; of other errors the first, because it causes most of the others. */
 function syntaxErrors(text: string): ({ message: string } & Place)[] {

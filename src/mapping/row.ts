@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Path, parsePath } from './path.ts';
 
 const verbs = ['copy', 'const', 'context', 'drop', 'each'] as const;
-export type Verb = (typeof verbs)[number];
+type Verb = (typeof verbs)[number];
 
 /** `silent`: no till needs the field. `note`: a loss is recorded. `refuse`: the call is refused. */
 export const policies = ['silent', 'note', 'refuse'] as const;

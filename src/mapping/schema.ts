@@ -134,7 +134,7 @@ export const operationsFile = z.strictObject({
     )
     .default([]),
 });
-export type WrittenProxied = z.infer<typeof operationsFile>['proxied'][number];
+type WrittenProxied = z.infer<typeof operationsFile>['proxied'][number];
 export type WrittenOperation = z.infer<typeof operationsFile>['operations'][number];
 
 export const sitesFile = z.strictObject({

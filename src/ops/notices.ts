@@ -97,7 +97,7 @@ const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Tills name receivers of their own; the attempts at further ones are counted under one name. */
 const MOST_RECEIVERS = 5_000;
 
-export interface ReceiverLine {
+interface ReceiverLine {
   merchant: string;
   /** Without path and query; null for notices that Puente held back itself. */
   url: string | null;

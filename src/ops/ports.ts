@@ -85,7 +85,7 @@ export interface CreatedPage {
   limit: number;
 }
 
-export interface HistoryStore extends proxy.HistoryStore {
+interface HistoryStore extends proxy.HistoryStore {
   /** Open work by merchant; merchants without any are left out. */
   openCounts(now: number): Promise<OpenCount[]>;
   /** Newest first, before a place of the list; null: from the newest. */
@@ -104,13 +104,13 @@ export interface HistoryStore extends proxy.HistoryStore {
 /** A refund with the family of its sale. */
 export type FamilyRefund = Refund & Pick<Link, 'family'>;
 
-export interface RefundStore extends proxy.RefundStore {
+interface RefundStore extends proxy.RefundStore {
   refundsMade(page: CreatedPage): Promise<FamilyRefund[]>;
   /** By any id: Puente's id or number, or upstream's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
 }
 
-export interface EventStore extends proxy.EventStore {
+interface EventStore extends proxy.EventStore {
   /** Events of an order or a reference, oldest first. */
   eventsOf(order_id: string | null, reference: string | null, limit: number): Promise<InboxEvent[]>;
   /** Events that match no link, newest first. */
@@ -118,7 +118,7 @@ export interface EventStore extends proxy.EventStore {
 }
 
 /** The delivery log of notices, and replays. */
-export interface NoticeStore extends proxy.NoticeStore {
+interface NoticeStore extends proxy.NoticeStore {
   /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
   hastenNotices(merchant_id: string, now: number): Promise<void>;
   /** One notice with all its attempts, oldest first. */
@@ -135,7 +135,7 @@ export interface NoticeStore extends proxy.NoticeStore {
   replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }
 
-export interface LegacySaleStore extends proxy.LegacySaleStore {
+interface LegacySaleStore extends proxy.LegacySaleStore {
   legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
   /** As `listLinks`, without refunds. */
   listLegacySales(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<LegacySale>>;
@@ -188,7 +188,7 @@ interface MoveStore {
 }
 
 /** A missing field does not filter. */
-export interface BulkFilter {
+interface BulkFilter {
   states: readonly BulkMove['state'][];
   /** Ramps alone, or bulk moves alone. */
   is_ramp?: boolean;

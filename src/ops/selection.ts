@@ -41,7 +41,7 @@ export function whom(most: number) {
       ),
   };
 }
-export type Whom = z.infer<z.ZodObject<ReturnType<typeof whom>>>;
+type Whom = z.infer<z.ZodObject<ReturnType<typeof whom>>>;
 
 /** The arguments of `refine` for a row that is never about the whole fleet. */
 export const names_whom = [

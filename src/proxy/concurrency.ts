@@ -145,7 +145,7 @@ export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) =>
 
 // Entries by key: a bounded LRU, a table of in-flight entries, and a short-lived cache of answers.
 
-export type Lru<Value> = ReturnType<typeof createLru<Value>>;
+type Lru<Value> = ReturnType<typeof createLru<Value>>;
 
 /**
  * Bounded, for any number of invented keys (`test/faults/README.md` F102). Two generations: a full young one replaces the old one, whose unused entries are dropped. One map whose oldest key is

@@ -33,7 +33,7 @@ export interface Ports {
   exchange: ExchangeDraft | null;
 }
 
-export interface NoticePort {
+interface NoticePort {
   /** For a URL without a scheme: `http` if that may be called, as clients do. */
   scheme: 'http' | 'https';
   /** False for a URL to which the settings never allow a notice. */

@@ -206,7 +206,7 @@ interface Slice {
   slow: number;
 }
 
-export interface Window {
+interface Window {
   slices: Slice[];
   /** Faults since the last good call, and the epoch ms of the first and the last one. */
   row: { faults: number; since: number; at: number };
@@ -216,7 +216,7 @@ export interface Window {
   exchanges: { id: string; at: number }[];
 }
 
-export type SafetyRules = CoreSettings['safety'];
+type SafetyRules = CoreSettings['safety'];
 
 /** A window without calls. */
 export function emptyWindow(): Window {
@@ -308,7 +308,7 @@ export function leftOf(sums: Sums, rules: SafetyRules): Pick<Watched, 'faults_le
 }
 
 /** Length of a slice, ms. */
-export function sliceOf(rules: SafetyRules): number {
+function sliceOf(rules: SafetyRules): number {
   return Math.max(1, rules.window_ms / SLICES);
 }
 

@@ -237,7 +237,7 @@ function whole(otherwise: number, least: number, most: number = Number.MAX_SAFE_
 export const settingsSchema = z.strictObject(assumptionFields);
 export type Settings = z.infer<typeof settingsSchema>;
 
-export interface Assumption {
+interface Assumption {
   name: string;
   value: unknown;
   sentence: string;

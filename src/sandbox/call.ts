@@ -23,7 +23,7 @@ export interface Call<Family extends AnyFamily = AnyFamily> {
   body: Buffer;
 }
 
-export type AnyFamily = 'orders' | 'terminals' | LegacyFamily;
+type AnyFamily = 'orders' | 'terminals' | LegacyFamily;
 
 /** @throws PuenteError made by `refuse` or `refused`; it becomes the answer. */
 export type Handler<Family extends AnyFamily = AnyFamily> = (call: Call<Family>) => Answer;
@@ -204,7 +204,7 @@ export function fingerprint({ request, body }: Call): string {
 
 // Pages of the legacy searches.
 
-export interface Page {
+interface Page {
   offset: number;
   limit: number;
 }

@@ -1,6 +1,6 @@
 /** The sandbox's virtual clock with its timers: real time plus an offset, or time that moves only on request. */
 
-export type ClockMode = 'real' | 'manual';
+type ClockMode = 'real' | 'manual';
 
 /** @template Job the task of a timer, as data that a snapshot can hold. */
 export type Clock<Job> = ReturnType<typeof createClock<Job>>;
@@ -96,7 +96,7 @@ export function createClock<Job>(realNow: () => number, run: (job: Job) => void)
   };
 }
 
-export interface Timer<Job> {
+interface Timer<Job> {
   /** Virtual time, epoch milliseconds. */
   due_at_ms: number;
   job: Job;

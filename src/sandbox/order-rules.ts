@@ -41,7 +41,7 @@ export interface QrOrderRequest extends AnyOrderRequest {
 }
 
 /** What the checks need beside the body; `now_ms` is the sandbox's time in epoch milliseconds. */
-export interface Circumstances {
+interface Circumstances {
   type: 'point' | 'qr';
   merchant: Merchant;
   /** Whether the token came from OAuth. */
@@ -141,7 +141,7 @@ const codesInOrder = [
   'maximum_items',
   'property_value',
 ] as const;
-export type PropertyCode = (typeof codesInOrder)[number];
+type PropertyCode = (typeof codesInOrder)[number];
 
 const messages: Readonly<Record<PropertyCode, string>> = {
   minimum_properties: 'The minimum number of properties was not sent',

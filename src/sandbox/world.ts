@@ -96,7 +96,7 @@ export interface WorldOptions {
 }
 
 /** Functions of a world that other modules implement. */
-export interface WorldParts {
+interface WorldParts {
   /** Puts the cast into the empty collections. */
   fill(world: World): void;
   run(world: World, job: Job): void;
@@ -264,9 +264,9 @@ function asObject(value: unknown): object {
 }
 
 /** A bounded list that keeps its newest entries. */
-export type Ring<Entry> = ReturnType<typeof createRing<Entry>>;
+type Ring<Entry> = ReturnType<typeof createRing<Entry>>;
 
-export function createRing<Entry>(capacity: number) {
+function createRing<Entry>(capacity: number) {
   let entries: Entry[] = [];
   let next = 0;
   return {

@@ -143,7 +143,7 @@ export function tidierOf(
 const LISTS = ['upstream', 'losses', 'lost', 'unknown', 'signatures'] as const;
 type JsonColumn = (typeof LISTS)[number] | 'fired' | 'shadow' | 'messages' | 'limitations';
 
-export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
+type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
 
 function exchangeOf(row: ExchangeRow): StoredExchange {
   const lists = LISTS.map((name) => [name, JSON.parse(row[name] ?? '[]')]);

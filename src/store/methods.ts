@@ -15,7 +15,7 @@ import { scheduleMethods } from './retention.ts';
 import { legacySaleMethods, moveMethods } from './routing.ts';
 import { saleListMethods } from './sales.ts';
 
-export interface EngineParts {
+interface EngineParts {
   reader: Reader;
   writer: Writer;
   /** Epoch ms. */

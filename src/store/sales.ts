@@ -31,7 +31,7 @@ export function saleListMethods(reader: Reader): Pick<StoreMethods, 'listLinks' 
   };
 }
 
-export interface Table {
+interface Table {
   name: string;
   id: string;
   columns: string;

@@ -72,7 +72,7 @@ const { pull_links, ...worded } = writesIn({
 
 export type CachedKind = 'merchant' | 'token' | 'link';
 
-export interface Invalidation {
+interface Invalidation {
   kind: CachedKind;
   /** Place of the one row's key among the values of the write; without it all rows of the kind. */
   at?: number;

@@ -57,7 +57,7 @@ function bearerOf(header: string | undefined): string {
 }
 
 /** @param now epoch ms. */
-export function hasEnded({ expires_at }: Member, now: number): boolean {
+function hasEnded({ expires_at }: Member, now: number): boolean {
   return expires_at !== null && expires_at <= now;
 }
 

@@ -8,7 +8,7 @@ import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRow
 /** Fields shown in a chart; its table has all. */
 const MOST_FIELDS = 15;
 
-export interface Figures extends Pick<Report, 'days' | 'waits' | 'notice_days' | 'readiness_days'> {
+interface Figures extends Pick<Report, 'days' | 'waits' | 'notice_days' | 'readiness_days'> {
   losses: readonly Pick<Line<'losses'>, 'operation' | 'path' | 'count' | 'would_be_count'>[];
 }
 

@@ -103,7 +103,7 @@ function part(title: string, meanings: readonly Meaning[]): string {
 }
 
 /** `name` is the full name without `puente`, such as `merchants list`. */
-export interface Named {
+interface Named {
   name: string;
   command: Command;
 }

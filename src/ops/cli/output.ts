@@ -267,7 +267,7 @@ const TERMINAL_PAUSE_MS = 100;
 const PLAIN_PAUSE_MS = 3_000;
 const CLEAR_LINE = '\r\u001b[K';
 
-export interface Progress {
+interface Progress {
   /** Shows progress in a few words; call it as often as you like, the output is limited. */
   tell(news: string): void;
   /** Clears the line before the result is printed. */

@@ -170,7 +170,7 @@ function linesOf<Ended>(
   );
 }
 
-export function planText({ merchants, last_applied: last, ...told }: PlanView): string {
+function planText({ merchants, last_applied: last, ...told }: PlanView): string {
   const columns: Columns<Line<PlannedStep>> = {
     merchant: 'merchant',
     change: ({ changes: its }) => its.join('\n'),

@@ -203,7 +203,7 @@ function stagesNow(words: Words, view: MerchantView): Html {
   return html`<span id="now">${stages ?? null}</span>`;
 }
 
-export function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
+function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
   const { t } = words;
   const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';
   const set = (value: 'set' | 'not set'): string => t(value === 'set' ? 'merchant.set' : 'merchant.not_set');
@@ -236,7 +236,7 @@ function shown(value: unknown): string | null {
 
 // Both lanes of a merchant: health, and open sales by unit; refreshed while the page is open.
 
-export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
+function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
   const { t } = words;
   const { orders, legacy, safe_to_close_at } = drain;
   const unitRow = (lane: 'orders' | 'legacy', unit: DrainView['legacy']['units'][number], notices: number | null) => ({
@@ -277,7 +277,7 @@ type Cell = z.infer<typeof coverageView>['cells'][number];
 
 const STATES = ['equal', 'different', 'seen', 'unchecked', 'never_seen'] as const;
 
-export function losses(words: Words, found: readonly Loss[]): Html {
+function losses(words: Words, found: readonly Loss[]): Html {
   const { t } = words;
   const rows = found.map(
     ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) => ({
@@ -294,7 +294,7 @@ export function losses(words: Words, found: readonly Loss[]): Html {
   return section('losses', t('merchant.losses'), shown, t('losses.lead'));
 }
 
-export function differences(visit: Visit, found: readonly Difference[]): Html {
+function differences(visit: Visit, found: readonly Difference[]): Html {
   const { words } = visit;
   const { t } = words;
   const rows = found.map((one) => {
@@ -329,7 +329,7 @@ function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }
 }
 
 /** Grouped by operation: a merchant may have hundreds of fields. */
-export function coverage(words: Words, cells: readonly Cell[]): Html {
+function coverage(words: Words, cells: readonly Cell[]): Html {
   const { t } = words;
   const operations = [...new Set(cells.map(({ operation }) => operation))];
   const parts = operations.map((name) => {

@@ -209,6 +209,6 @@ export function subjectLink(action: string, subject: string): Content {
 }
 
 /** The facts of an audit line, untranslated. */
-export function detailOf({ t }: Words, detail: unknown): Html {
+function detailOf({ t }: Words, detail: unknown): Html {
   return html`<details><summary>${t('audit.facts')}</summary><pre lang="en">${jsonText(detail)}</pre></details>`;
 }

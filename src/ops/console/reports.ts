@@ -209,7 +209,7 @@ export const merchantChartPage: Page = {
 };
 
 /** @param asked the API's `merchant`, `since` and `until`. */
-export async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
+async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const figures = await ask('GET /api/report/figures', figuresView, { query: asked, signal });
   const drawn = chartsOf(figures, words);

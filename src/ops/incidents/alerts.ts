@@ -42,7 +42,7 @@ export interface AlertReceiver {
   kinds: readonly IncidentKind[];
 }
 
-export interface AlertSettings {
+interface AlertSettings {
   receivers: Readonly<Record<string, AlertReceiver>>;
   language: Language;
 }
@@ -274,7 +274,7 @@ export type TestView = z.infer<typeof testView>;
 
 // The request of an alert, as docs/operations.md tells the makers of receivers.
 
-export interface AlertMessage {
+interface AlertMessage {
   /** The same on every attempt. */
   id: string;
   event: AlertEvent | 'test';

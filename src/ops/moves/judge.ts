@@ -75,7 +75,7 @@ function moverFindings({ person }: Situation): Finding[] {
 }
 
 /** Hard blockers of the readiness verdict; a move to shadow changes no answer, so they don't count there. */
-export function blockersOf({ readiness }: Situation, forward: Forward): Finding[] {
+function blockersOf({ readiness }: Situation, forward: Forward): Finding[] {
   const kinds = kindsTo(forward, ['canary', 'orders']);
   if (kinds.length === 0) return [];
   // A safety stop blocks every move forward; `stopFindings` reports it.

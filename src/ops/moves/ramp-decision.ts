@@ -68,7 +68,7 @@ export type RampDecision =
 export const rampConditions = ['stop', 'time', 'findings', 'sales', 'faults', 'latency'] as const;
 
 /** One thing that a step waits for, and how near it is. */
-export interface RampCondition {
+interface RampCondition {
   name: (typeof rampConditions)[number];
   is_met: boolean;
   what: Spoken;

@@ -27,7 +27,7 @@ const LONGEST_SOAK_MS = 14 * DAY_MS;
 const MOST_READ = 500;
 
 /** What a ramp is about, for its preview too. */
-export const rampShape = z.strictObject({
+const rampShape = z.strictObject({
   ...whom(MOST_MERCHANTS),
   steps: z
     .array(z.number().gt(0).max(100).multipleOf(0.01))

@@ -38,7 +38,7 @@ export const planAsk = z.strictObject({
     .describe('the values of its references, such as env:SHOP_SECRET; used, and never shown'),
   override: moveTarget.shape.override,
 });
-export type PlanAsk = z.infer<typeof planAsk>;
+type PlanAsk = z.infer<typeof planAsk>;
 
 export interface MerchantPlan {
   merchant_id: string;

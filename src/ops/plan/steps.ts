@@ -32,7 +32,7 @@ import { secretNames } from './reference.ts';
  * back is never held: it is made at any time, as by hand.
  */
 export const outcomes = ['make', 'propose', 'waits', 'refused', 'held'] as const;
-export type Outcome = (typeof outcomes)[number];
+type Outcome = (typeof outcomes)[number];
 
 /** One operation as by hand: a change of settings, or a move of the merchant or of one kind of its work. */
 export interface Step {

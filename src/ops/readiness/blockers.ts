@@ -166,7 +166,7 @@ function openFindings({ legacy_use, merchant_id }: ReadinessFacts): Finding[] {
 }
 
 /** The operation that represents a kind: its create, where it has one. */
-export function anyOf(operations: readonly Operation[], kind: RoutedKind): string | null {
+function anyOf(operations: readonly Operation[], kind: RoutedKind): string | null {
   const own = operations.filter((one) => one.kind === kind);
   return (own.find(({ upstream }) => upstream === 'create') ?? own[0])?.name ?? null;
 }

@@ -124,7 +124,7 @@ export function covers(acknowledgement: Pick<AuditLine, 'detail'> | null, kind: 
 type UnnamedKind = 'missing' | 'approvals';
 
 /** A mismatch that nothing has repaired, whatever its age. */
-export interface OpenMismatch {
+interface OpenMismatch {
   kind: MismatchKind;
   subject: string;
   merchant_id: string;

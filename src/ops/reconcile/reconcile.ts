@@ -173,7 +173,7 @@ async function* report(
 }
 
 /** `unread`: no credential, or no answer of upstream. Null: both agree. */
-export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
+type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
 /** Compares a link with its order; with `apply`, repairs it where that is safe. @param earlier may be out of date. */
 export async function compare(ports: Ports, earlier: Link, apply: boolean): Promise<Compared> {

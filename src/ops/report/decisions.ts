@@ -17,7 +17,7 @@ const MOST_ENTRIES = 20;
 /** A clock that was set back puts later lines before earlier ones, by at most this much. */
 const CLOCK_MARGIN_MS = HOUR_MS;
 
-export interface Decided {
+interface Decided {
   /** Newest first. */
   lines: Line<'decisions'>[];
   left_out: number;

@@ -23,7 +23,7 @@ const MOST_LINES = 5_000;
 /** Of each merchant in the report of a fleet; a report of the merchant has the others. */
 const MOST_OF_ONE = 100;
 
-export interface Money extends Pick<Report, 'sums' | 'move_sums'> {
+interface Money extends Pick<Report, 'sums' | 'move_sums'> {
   /** Paid sales without exactly one approved payment, and unpaid ones with any. */
   approvals: MoneyLine[];
   /** Sales whose order upstream has not shown: lost, or still in doubt. */

@@ -170,7 +170,7 @@ const CLASSES_PER_DOUBLING = 8;
 /** 2^40 ms is longer than any call. */
 const MOST_CLASSES = 40 * CLASSES_PER_DOUBLING;
 
-export interface Histogram {
+interface Histogram {
   counts: Uint32Array;
   total: number;
   max_ms: number;

@@ -23,7 +23,7 @@ const MOST_DECISIONS = 200;
 /** A proxied create arrived at most this long before its row was written. */
 const LONGEST_CALL_MS = 60_000;
 
-export interface Story {
+interface Story {
   steps: TraceStep[];
   /** Table rows that fired in its calls, each once, in the order of firing. */
   fired: string[];
@@ -124,7 +124,7 @@ function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], c
 // The steps of one answered call: the till's answer, losses, the shadow's findings, and the calls to upstream.
 
 /** Epoch ms at which the rows before a call to upstream were written, by the name of the call. */
-export type Written = Partial<Record<string, readonly number[]>>;
+type Written = Partial<Record<string, readonly number[]>>;
 
 export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
   const { at, id, lost } = exchange;
@@ -259,7 +259,7 @@ const RANKS = {
   decided: 9,
 } as const;
 
-export interface Step extends Omit<TraceStep, 'at'> {
+interface Step extends Omit<TraceStep, 'at'> {
   /** Epoch ms. */
   at: number;
   rank: keyof typeof RANKS;

@@ -186,7 +186,7 @@ export async function viewCall(ports: Ports, id: string) {
 
 // From any id that an operator may have to the sales with it.
 
-export interface Subject {
+interface Subject {
   found_as: IdKind;
   /** Created on orders. */
   link: Link | null;

@@ -102,11 +102,11 @@ export interface AdmissionLimits {
 }
 
 /** `payment`: makes, cancels or refunds something, or may. `event`: a webhook of upstream. `read`: all other calls. */
-export type CallClass = 'payment' | 'read' | 'event';
+type CallClass = 'payment' | 'read' | 'event';
 
 /** What is shed now; each level includes the ones before it. */
 export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as const;
-export type SheddingLevel = (typeof sheddingLevels)[number];
+type SheddingLevel = (typeof sheddingLevels)[number];
 
 export type Admission = ReturnType<typeof createAdmission>;
 

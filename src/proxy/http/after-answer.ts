@@ -167,7 +167,7 @@ function noteUnknowns(ports: Ports, call: Ongoing): void {
 // What the evidence gets of a finished call: the exchange, and the input of its shadow.
 
 /** The answer that the till got, Puente's own or proxied. */
-export interface SentAnswer {
+interface SentAnswer {
   status: number;
   headers: Record<string, string>;
   /** Null when there was none, or it is unreadable. */
@@ -175,25 +175,21 @@ export interface SentAnswer {
 }
 
 /** Puente's own answer. */
-export function answerSentBy(response: ServerResponse): SentAnswer {
+function answerSentBy(response: ServerResponse): SentAnswer {
   const own = ownAnswerOf(response);
   if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
   return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
 }
 
 /** The answer of a proxied call. @param reading whether to parse its body. */
-export async function legacyAnswerOf(
-  { watched }: Ongoing,
-  response: ServerResponse,
-  reading: boolean,
-): Promise<SentAnswer> {
+async function legacyAnswerOf({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<SentAnswer> {
   if (watched === null || ownAnswerOf(response) !== null) return answerSentBy(response);
   const { status, headers } = watched;
   return { status, headers, body: reading ? await bodyOf(watched) : null };
 }
 
 /** The exchange of a call, without a merchant while its token is only a claim. @param duration_ms the till's wait. */
-export function exchangeOf(
+function exchangeOf(
   ports: Ports,
   call: Ongoing,
   sent: SentAnswer,
@@ -232,12 +228,12 @@ function outcomeOfCall({ is_drill, draft }: Ongoing, status: number): Outcome {
 }
 
 /** The stage when the lane was chosen; for a call without a lane, its merchant's. */
-export function stageOf(ports: Ports, call: Ongoing): Stage {
+function stageOf(ports: Ports, call: Ongoing): Stage {
   return call.stage ?? stageInForce(ports.settings, call.merchant, call.operation?.kind ?? null).stage;
 }
 
 /** Input of the shadow of a proxied call; null without one. @param messages for a token that only the shadow proves. */
-export function shadowOf(
+function shadowOf(
   ports: Ports,
   call: Ongoing,
   exchange: Exchange,
@@ -260,7 +256,7 @@ export function shadowOf(
 }
 
 /** For coverage: the fields of a translated call whose rows do not prove them by firing. */
-export function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
+function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
   const { operation, draft } = call;
   if (operation === null || draft.fired.length === 0) return [];
   return fieldsThatCame(tables.of(call.proven_id), operation.name, askedIn(call, request));
@@ -271,7 +267,7 @@ function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request']
 }
 
 /** The messages of a captured call, redacted before they are queued or stored; null for any other call. */
-export function messagesOf(call: Ongoing, request: IncomingMessage, sent: SentAnswer): CapturedMessages | null {
+function messagesOf(call: Ongoing, request: IncomingMessage, sent: SentAnswer): CapturedMessages | null {
   if (call.draft.rules?.captured !== true || call.operation === null) return null;
   // Capture is a setting of the claimed merchant, which may not be the proven one.
   if (call.proven_id !== null && call.proven_id !== call.merchant_id) return null;

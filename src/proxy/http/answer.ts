@@ -133,7 +133,7 @@ export function refused(
 }
 
 /** The legacy answer for a refusal that a story threw; null for any other error. */
-export function refusalOf(family: Family, error: unknown): Answered | null {
+function refusalOf(family: Family, error: unknown): Answered | null {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return null;
   const { error: name, detail } = error.facts;
   if (typeof name !== 'string' || legacyError(family, name) === null) return null;

@@ -173,7 +173,7 @@ const MAX_WATCHED_BYTES = 256 * 1024;
 const MAX_UNPACKED_BYTES = 2 * 1024 * 1024;
 
 /** A proxied answer, complete or still arriving. */
-export interface WatchedAnswer {
+interface WatchedAnswer {
   status: number;
   headers: Record<string, string>;
   /** Chunks so far; null for an answer that is too long. */
@@ -184,7 +184,7 @@ export interface WatchedAnswer {
 }
 
 /** Keeps references to the chunks, and can't throw. Set in the tick of the pipe, so that both get every byte. */
-export function watchAnswer(answer: IncomingMessage): WatchedAnswer {
+function watchAnswer(answer: IncomingMessage): WatchedAnswer {
   const watched: WatchedAnswer = {
     status: answer.statusCode ?? 0,
     headers: singleHeaders(answer),

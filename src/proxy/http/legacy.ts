@@ -32,7 +32,7 @@ import {
 /** Most lane choices of one call: another call may take or free the unit meanwhile. */
 const MAX_CHOICES = 4;
 
-export interface LegacyDoor {
+interface LegacyDoor {
   ports: Ports;
   /** Proxies the request to the legacy upstream, unchanged. */
   proxy: RequestHandler;
@@ -260,13 +260,7 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
 type Door = Pick<LegacyDoor, 'ports'>;
 
 /** Answers a call of the orders lane; `answer.over` runs once the till has the answer, or disconnected. */
-export function finish(
-  door: Door,
-  operation: Operation,
-  response: Response,
-  answer: Answered,
-  { draft }: Ongoing,
-): void {
+function finish(door: Door, operation: Operation, response: Response, answer: Answered, { draft }: Ongoing): void {
   const duration_ms = performance.now() - draft.started_tick_ms;
   door.ports.log.info('call', {
     operation: operation.name,

@@ -265,7 +265,7 @@ let proxied_bytes = 0;
  * `--expose-gc`. A body of 10 MB to a till, compared with a Puente without it: 0.52 × the processor time and 1.8 to 2.2
  * × the bodies a second (one core, 1 and 8 in flight).
  */
-export function collectBehind(body: IncomingMessage): void {
+function collectBehind(body: IncomingMessage): void {
   if (globalThis.gc !== undefined && mayBeLarge(body)) body.on('data', count);
 }
 

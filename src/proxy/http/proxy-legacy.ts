@@ -18,7 +18,7 @@ import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
 import { familyOf } from './passthrough.ts';
 import { peekUpTo, plainTarget, readToken, singleHeaders, slotNamed } from './request.ts';
 
-export interface LegacyProxy {
+interface LegacyProxy {
   ports: Ports;
   /** Proxies the request to the legacy upstream, unchanged. */
   proxy: RequestHandler;

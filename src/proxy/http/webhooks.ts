@@ -18,7 +18,7 @@ const COUNT_KEPT_MS = 1_000;
 /** The wait of a refused sender; upstream itself repeats after 15 min. */
 const RETRY_AFTER_S = '60';
 
-export interface WebhookDoor {
+interface WebhookDoor {
   ports: Ports;
   /** Signs events; null: every event is unverified, and still leads to a read. */
   secret: Secret | null;

@@ -182,7 +182,7 @@ export function addressRefusal(text: string, allow_private: boolean): Spoken | n
 }
 
 /** The normal form of an address, for comparison; any other text unchanged. */
-export function oneSpelling(text: string): string {
+function oneSpelling(text: string): string {
   return readAddress(text)?.toString() ?? text;
 }
 

@@ -21,7 +21,7 @@ export interface NoticeRequest {
   body: string;
 }
 
-export interface NoticeTarget {
+interface NoticeTarget {
   /** The merchant's URL; its own query stays in front. */
   url: string;
   dialect: Dialect;
@@ -78,13 +78,13 @@ function decoded(text: string): string {
 }
 
 /** Appends `query` to the URL's own parameters, which stay unchanged. */
-export function withQuery(url: string, query: string): string {
+function withQuery(url: string, query: string): string {
   if (!url.includes('?')) return `${url}?${query}`;
   return /[?&]$/.test(url) ? url + query : `${url}&${query}`;
 }
 
 /** The value of `x-signature` (`docs/field-notes.md` Point finding 3, QR §5.3); `ts` in the unit of the form. */
-export function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
+function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
   const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
   return `ts=${signed.ts},v1=${digest}`;
@@ -94,13 +94,13 @@ export function signature(signed: { id: string; request_id: string; ts: number }
  * The `x-signature` of an IPN, made without a secret: receivers may require its form, and it verifies with no key, as
  * upstream's own did (`docs/field-notes.md` Spec Authentication 6, QR §5.1). `timestamp_ms`: epoch.
  */
-export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
+function unverifiableSignature(request_id: string, timestamp_ms: number): string {
   const ts = Math.floor(timestamp_ms / 1000);
   return `ts=${ts},v1=${createHash('sha256').update(`${request_id};${ts}`).digest('hex')}`;
 }
 
 /** The facts of a payment or merchant order at the time of the notice. */
-export const feedFacts = z.object({
+const feedFacts = z.object({
   first: z.boolean(),
   /** Merchant orders only. */
   order_status: z.enum(merchantOrderStates).optional(),
@@ -245,7 +245,7 @@ export function pointPaymentForms(setting: PointPaymentNotices, dialect: Dialect
 }
 
 /** The sale's own URL; null: the merchant's is used. */
-export function noticeUrl(ports: Ports, link: Link): string | null {
+function noticeUrl(ports: Ports, link: Link): string | null {
   if (link.sealed_notice_url === null) return null;
   return ports.vault.open(link.sealed_notice_url, 'notice-url').toString('utf8');
 }

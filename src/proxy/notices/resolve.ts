@@ -17,7 +17,7 @@ const SERVERS_KEPT_MS = 5_000;
 const NOTHING_THERE: readonly string[] = ['ENOTFOUND', 'ENODATA'];
 
 /** For tests. */
-export interface ResolverParts {
+interface ResolverParts {
   /** Replaces the servers of this machine. */
   servers?: () => readonly string[];
   longest_ms?: number;

@@ -9,7 +9,7 @@ import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
 import type { LegacyReadName, UpstreamOutcome } from '../upstream/upstream.ts';
 
-export interface LegacySearch {
+interface LegacySearch {
   name: LegacyReadName;
   path: string;
   query: Record<string, string>;

@@ -36,7 +36,7 @@ export async function getPayment(ports: Ports, call: LegacyCall): Promise<Legacy
   return noteRead(ports, { link, refunded_minor }, answered(200, payment));
 }
 
-export type PaymentRead =
+type PaymentRead =
   | { kind: 'real'; payment: Record<string, unknown> }
   /** Upstream has no payment with that number, or the number is Puente's own. */
   | { kind: 'missing' }
@@ -106,7 +106,7 @@ export async function paymentFromOrder(ports: Ports, call: LegacyCall, link: Lin
 }
 
 /** Settles a refund in doubt by reading its order, unless a refund is being made. */
-export async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<Link> {
+async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<Link> {
   if (ports.memory.mutex.busy(link.legacy_id) || !(await hasDoubt(ports, link))) return link;
   const { exponent } = ports.tables.site(call.merchant.site);
   const deadline = call.received_at + ports.settings.create.deadline_ms;

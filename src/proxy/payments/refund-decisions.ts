@@ -82,7 +82,7 @@ export type RefundFacts = Required<
   Pick<RefundChange, 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status'>
 >;
 
-export type RefundVerdict =
+type RefundVerdict =
   | { kind: 'made'; facts: RefundFacts }
   /** Refused for sure: nothing was refunded. */
   | { kind: 'refused' }
@@ -91,7 +91,7 @@ export type RefundVerdict =
   /** The order decides, also after a refusal of a repeat: an earlier try may have worked. `other`: of another refund. */
   | { kind: 'unknown'; other?: true };
 
-export interface RequestedRefund {
+interface RequestedRefund {
   /** Minor units; null: all that is left. */
   amount_minor: number | null;
   /** The payment of the order; undefined where the order names none. */
@@ -177,7 +177,7 @@ export function factsOf(node: RefundNode, exponent: number): RefundFacts {
   };
 }
 
-export interface Look {
+interface Look {
   link: Link;
   /** As it was read now; null when it could not be read. */
   order: Order | null;

@@ -142,10 +142,10 @@ function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Prom
   return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'proxy' };
 }
 
-export type ShownPayment = Record<string, unknown>;
+type ShownPayment = Record<string, unknown>;
 
 /** The query of a search (`docs/field-notes.md` QR §3, used filters). */
-export interface PaymentSearch {
+interface PaymentSearch {
   /** The till's own; null when the search has none. */
   reference: string | null;
   offset: number;
@@ -160,7 +160,7 @@ export interface PaymentSearch {
 const NO_FILTERS = new Set('external_reference range begin_date end_date sort criteria limit offset'.split(' '));
 
 /** Ignores unreadable parameters: legacy judges the query and refuses it. @param now epoch ms. */
-export function readPaymentSearch(query: Readonly<Record<string, string>>, now: number): PaymentSearch {
+function readPaymentSearch(query: Readonly<Record<string, string>>, now: number): PaymentSearch {
   const filters = Object.entries(query).filter(([name, wanted]) => !NO_FILTERS.has(name) && wanted !== '');
   const inRange = rangeOf(query, now);
   const field = query.sort || 'date_created';

@@ -3,7 +3,7 @@ import { parseJson, plainNumber, stringifyJson } from '../../contract/json.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from '../sales/link.ts';
 
-export interface KeptCall {
+interface KeptCall {
   /** JSON text, sealed, as base64. */
   body: string;
   reference: string | null;

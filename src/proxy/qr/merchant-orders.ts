@@ -33,7 +33,7 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
 }
 
 /** Legacy made none before payment or scan (LIM-37); ours has no buyer (LIM-38), and one time for changes (LIM-39). */
-export function markShown(ports: Ports, { payments }: MerchantOrder): void {
+function markShown(ports: Ports, { payments }: MerchantOrder): void {
   const draft = ports.exchange;
   markLimitation(draft, 'LIM-37');
   if (payments.length > 0) markLimitation(draft, 'LIM-38');
@@ -47,7 +47,7 @@ function refundedIn(ports: Ports, call: LegacyCall, { refunded_amount }: Merchan
 }
 
 /** @param link of a QR sale with a known order; without one there is no merchant order. */
-export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
+function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
   const { value } = ports.tables.answer(call.operation, link.order, {
     ...saleContext(ports, call, link),
     site: call.merchant.site ?? '',
@@ -170,7 +170,7 @@ function createdAt(element: LegacyElement | undefined): number {
 const DEFAULT_LIMIT = 50;
 
 /** The query of a search (`docs/field-notes.md` QR §2, search parameters). */
-export interface MerchantOrderSearch {
+interface MerchantOrderSearch {
   /** The client's own; null when the search has none. */
   reference: string | null;
   /** Epoch ms, both included. */
@@ -182,7 +182,7 @@ export interface MerchantOrderSearch {
 }
 
 /** Ignores empty filters and other parameters. @param now epoch ms of `NOW`. @returns null for an unreadable value. */
-export function readSearch(query: Readonly<Record<string, string>>, now: number): MerchantOrderSearch | null {
+function readSearch(query: Readonly<Record<string, string>>, now: number): MerchantOrderSearch | null {
   const tests: Test[] = [];
   for (const [name, prepare] of Object.entries(filters)) {
     const value = query[name] ?? '';

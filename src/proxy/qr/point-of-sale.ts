@@ -9,7 +9,7 @@ import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';
 
-export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
+type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
 
 /** Looks up an internal number. Refuses the path of another seller, as legacy did. */
 export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<PointOfSale> {
@@ -39,7 +39,7 @@ function refuse(answer: Answered): PointOfSale {
 /** Answer of `GET /pos/{id}`. */
 const pointOfSale = z.looseObject({ external_id: z.string().nullish() });
 
-export type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
+type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
 
 /** For a create that may be proxied: a till gives up after about ten seconds, and legacy needs no lookup. */
 export const POS_LOOKUP_MS = 1_000;

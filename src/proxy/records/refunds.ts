@@ -5,7 +5,7 @@
  * REFUSED: upstream refused, or its order never showed it while it might have been repeated. NOT_SENT: proved never
  * sent. The first two block other refunds of the payment.
  */
-export type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SENT';
+type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SENT';
 
 export interface Refund {
   /** UUID v7. */

@@ -7,7 +7,7 @@ import type { Stage } from '../routing/merchant.ts';
  * ENDED: terminal, or replaced by a later sale. REFUSED: by legacy. The first three hold their unit until `ends_at`.
  */
 export const legacySaleStates = ['SENDING', 'IN_DOUBT', 'OPEN', 'ENDED', 'REFUSED'] as const;
-export type LegacySaleState = (typeof legacySaleStates)[number];
+type LegacySaleState = (typeof legacySaleStates)[number];
 
 /** Slot of a sale whose point of sale is known only by its number: it may be any of the merchant's. */
 export const ANY_POINT_OF_SALE = 'qr:*';

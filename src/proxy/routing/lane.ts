@@ -266,7 +266,7 @@ async function mayBeHeld(ports: Ports, merchant_id: string, slot: string, is_fre
  * True when only legacy has work on the unit. For a token that the orders API refused only `proven` work counts:
  * invented tokens could otherwise hold a unit on legacy for one another.
  */
-export async function isOnLegacyAlone(
+async function isOnLegacyAlone(
   ports: Ports,
   merchant_id: string,
   { slot, work }: UnitWork,
@@ -389,7 +389,7 @@ export type Named =
  * Work on a unit, by its slot. `sale`: takes the unit. `look`: reads or removes its sale. For both, live work on the
  * unit decides before the stage. `beside`: a setting, or a sale that takes no unit.
  */
-export interface UnitWork {
+interface UnitWork {
   slot: string;
   work: 'sale' | 'look' | 'beside';
 }

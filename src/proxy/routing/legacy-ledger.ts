@@ -32,7 +32,7 @@ export interface ProxiedSale {
  * `begun`: recorded, where it has to be; proxy it and pass its answer to `endProxied`. `elsewhere`: an order holds the
  * unit, so the lane has to be chosen again. `unrecorded`: proxy it; its answer is not recorded.
  */
-export type Begun = { kind: 'begun'; sale: ProxiedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
+type Begun = { kind: 'begun'; sale: ProxiedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
 
 /** Null: no complete answer. `body`: parsed JSON; null when missing or unreadable. */
 export type ProxiedAnswer = { status: number; body: unknown } | null;
@@ -291,7 +291,7 @@ function finalStateIn(body: unknown): IntentState | null {
 // The unit of a proxied call, whose slot must not be live on orders meanwhile.
 
 /** `slot`: null for no unit; `ANY_POINT_OF_SALE` for a number that was not looked up. */
-export type ProxiedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
+type ProxiedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
 
 /** True for a refund on the terminal, which names its terminal and is no sale. */
 export function isTerminalRefund({ story }: Operation): boolean {
@@ -299,7 +299,7 @@ export function isTerminalRefund({ story }: Operation): boolean {
 }
 
 /** Null when the call names no unit that orders can have. Makes no network call. */
-export async function unitOf(ports: Ports, merchant_id: string, call: ProxiedCall): Promise<ProxiedUnit | null> {
+async function unitOf(ports: Ports, merchant_id: string, call: ProxiedCall): Promise<ProxiedUnit | null> {
   if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
   const named = await namedBy(ports, call.operation, call.path);
   if (named.kind === 'slot') return knownUnit(named.slot, named.work !== 'beside');

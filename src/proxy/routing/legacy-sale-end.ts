@@ -77,7 +77,7 @@ interface Question {
 }
 
 /** True when a read of legacy shows any end of the sale; for v1 sales it shows payment only. */
-export function hasEnd({ family, legacy_id, merchant_id, slot }: LegacySale): boolean {
+function hasEnd({ family, legacy_id, merchant_id, slot }: LegacySale): boolean {
   if (family === 'point') return legacy_id !== null;
   return slot !== null && !isPreference(merchant_id, legacy_id);
 }

@@ -8,7 +8,7 @@ import type { Ports } from '../ports.ts';
 import { Secret } from '../vault.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken } from './merchant.ts';
 
-export type Identity =
+type Identity =
   | { kind: 'accepted'; merchant: Merchant; fingerprint: string }
   | { kind: 'refused'; error: CommonErrorName };
 

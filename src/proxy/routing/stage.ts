@@ -10,7 +10,7 @@ export interface RoutingRules {
   routing: { canary_salt: string };
 }
 
-export interface StageInForce {
+interface StageInForce {
   /** After a safety stop: never above shadow. */
   stage: Stage;
   /** As the operator set it. */

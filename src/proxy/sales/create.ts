@@ -141,13 +141,13 @@ function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
 
 // The row of a new sale: the transaction that writes it checks what holds its unit (`docs/protocol.md` §3.3, step 1).
 
-export type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
+type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
 
 /**
  * Writes the row of a sale, unless the create is a retry, its unit is held, or its lane has changed.
  * @throws PuenteError store_failed when the row is not proved to be durable; refused while the disk is low or full.
  */
-export async function openRow(
+async function openRow(
   ports: Ports,
   { token, merchant, is_by_unit, received_at }: Pick<LegacyCall, 'token' | 'merchant' | 'is_by_unit' | 'received_at'>,
   link: Link,
@@ -230,7 +230,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
 
 // Is a create a new sale, or a retry? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11).
 
-export interface RetryWindows {
+interface RetryWindows {
   /** How long an acknowledged create without a client key may be repeated, ms. */
   join_window_ms: number;
   /** How long after its order's end an unacknowledged create, or one with a client key, may be repeated, ms. */
@@ -278,7 +278,7 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
 }
 
 /** The legacy answer for a committed outcome. */
-export async function answerOf(
+async function answerOf(
   ports: Ports,
   call: LegacyCall,
   sale: Sale,
@@ -320,7 +320,7 @@ function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
 }
 
 /** Marks the limitations that the till meets: a derived reference upstream, and a retry recognised without a key. */
-export function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
+function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
   const draft = ports.exchange;
   if (opening.kind === 'open' && asked.client_reference !== null && !sentOwnReference(asked))
     markLimitation(draft, 'LIM-08');
@@ -330,12 +330,12 @@ export function markOpening(ports: Ports, opening: Row['opening'], asked: Link):
 }
 
 /** The till's own reference was sent upstream, not a derived one. */
-export function sentOwnReference(link: Link): boolean {
+function sentOwnReference(link: Link): boolean {
   return link.reference_sent !== derivedReference(link.legacy_id);
 }
 
 /** Called once for each new sale, not for its retries; a field of a list is logged once, whatever its index. */
-export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
+function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
   const reported = new Set<string>();
   for (const { table, path } of losses) {
     ports.count('losses', table);
@@ -347,7 +347,7 @@ export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losse
 }
 
 /** Passes the answer through, and counts its outcome in `puente_creates_total`. */
-export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
+function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
   ports.count('creates', outcome);
   return answer;
 }

@@ -21,7 +21,7 @@ const FEWEST_TRIES = 60;
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
 /** `in_turn`: put off, and not counted as a try. */
-export type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
+type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
 
 /** Handles one inbox event: matched and read → done; no link yet → parked; unreadable now → later. */
 export async function handleEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {

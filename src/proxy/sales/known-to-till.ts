@@ -17,7 +17,7 @@ export async function markKnown(ports: Ports, link: Link): Promise<Link> {
 }
 
 /** A sale in an answer. `refunded_minor`: what the answer shows of its refunds, minor units, failed ones included. */
-export interface Shown {
+interface Shown {
   link: Link;
   refunded_minor: number;
 }

@@ -13,7 +13,7 @@ export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'N
 export type LinkState = (typeof linkStates)[number];
 
 /** What the till may have been answered, committed before the answer is sent (`docs/protocol.md` §3.3 e). */
-export type ClientAnswer = 'none' | 'maybe' | 'error';
+type ClientAnswer = 'none' | 'maybe' | 'error';
 
 /** What tills see: the state of an intent, or of a merchant order. */
 export type LegacyState = IntentState | MerchantOrderState;

@@ -31,7 +31,7 @@ export interface AdvanceRules {
   released: boolean;
 }
 
-export interface Advance {
+interface Advance {
   change: LinkChange;
   notices: News[];
   /** For counters: a status without a table row, an older version, an approval after a cancel. */
@@ -178,7 +178,7 @@ function paymentId(order: Order): string | null {
 type NumberedTopic = Exclude<NoticeTopic, 'point'>;
 
 /** The notices due when a link becomes `next`. */
-export function announcements(
+function announcements(
   link: Link,
   next: Link,
   order: Order,
@@ -214,7 +214,7 @@ function isNews(link: Link, next: Link, exponent: number): boolean {
 }
 
 /** Refunded amount of an order's payment, minor units; 0 where it has none. */
-export function refundedMinor(order: Order | null, exponent: number): number {
+function refundedMinor(order: Order | null, exponent: number): number {
   return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
 }
 

@@ -122,7 +122,7 @@ const MARGIN_MS = 60_000;
  * The legacy id of a reference that Puente derived in the time that the restored file lacks; null for any other. Older
  * and younger sales are in the file, or were deleted from it on purpose.
  */
-export function lostInGap(reference: string | null | undefined, gap: RestoredGap | null): string | null {
+function lostInGap(reference: string | null | undefined, gap: RestoredGap | null): string | null {
   const legacy_id = gap === null || reference == null ? null : legacyIdOf(reference);
   if (gap === null || legacy_id === null) return null;
   const made_at = madeAt(legacy_id);
@@ -138,12 +138,7 @@ function madeAt(legacy_id: string): number {
  * The link of a lost sale, from its order; the till's own fields are gone. It counts as acknowledged, so that it is
  * never canceled: its till may have been answered 2xx. Null for an order without its unit or amount.
  */
-export async function rebuiltLink(
-  ports: Ports,
-  merchant_id: string,
-  legacy_id: string,
-  order: Order,
-): Promise<Link | null> {
+async function rebuiltLink(ports: Ports, merchant_id: string, legacy_id: string, order: Order): Promise<Link | null> {
   const site = (await ports.store.merchants.merchant(merchant_id))?.site ?? null;
   const amount = order.total_amount ?? order.transactions?.payments?.[0]?.amount;
   const amount_minor = minorUnits(amount, ports.tables.site(site).exponent);
@@ -193,7 +188,7 @@ export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'contradic
 export type MismatchKind = (typeof mismatchKinds)[number];
 
 /** `read`: move the link to its order. `give_up`: report it lost, free its unit. `adopt`: give the order its link. */
-export type Repair = 'read' | 'give_up' | 'adopt' | 'none';
+type Repair = 'read' | 'give_up' | 'adopt' | 'none';
 
 export interface Mismatch {
   kind: MismatchKind;

@@ -240,7 +240,7 @@ export interface AttemptPlan {
   exponent: number;
 }
 
-export interface AttemptResult {
+interface AttemptResult {
   verdict: CreateVerdict;
   attempts: number;
   /** A replay succeeded: its answer may be an old one, so the order is read. */
@@ -320,7 +320,7 @@ function pause(ports: Ports, attempts: number, verdict: CreateVerdict): number {
 
 // What the outcome of one create attempt means (`docs/protocol.md` §3.5): pure.
 
-export type CreateVerdict =
+type CreateVerdict =
   /** The order exists and is this sale's. */
   | { kind: 'success'; order: Order }
   /** Refused for sure; nothing exists. */
@@ -333,12 +333,12 @@ export type CreateVerdict =
   | { kind: 'ambiguous'; cause: string; retry: boolean; busy: boolean; contradicts?: Contradicting };
 
 /** The order of an answer that contradicts its sale. */
-export interface Contradicting {
+interface Contradicting {
   order_id: string;
   contradiction: Contradiction;
 }
 
-export interface CreateExpectation {
+interface CreateExpectation {
   /** What was sent; an order with other terms is not this sale's. */
   sale: SaleTerms;
   /** Decimals of the merchant's currency. */
@@ -381,7 +381,7 @@ function ambiguous(cause: string, retry: boolean): Extract<CreateVerdict, { kind
 }
 
 /** Retried with the same key and bytes: the answer may be wrong, and not the order. */
-export function contradicting(order_id: string, contradiction: Contradiction): CreateVerdict {
+function contradicting(order_id: string, contradiction: Contradiction): CreateVerdict {
   const { what } = contradiction;
   return { ...ambiguous(`order with another ${what}`, true), contradicts: { order_id, contradiction } };
 }

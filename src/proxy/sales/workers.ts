@@ -121,7 +121,7 @@ async function follow(ports: Ports, event: InboxEvent): Promise<string | null> {
 }
 
 /** Runs the work with its own ports; reports it if it called upstream, failed, or had an outcome (not null). */
-export async function workOn(
+async function workOn(
   ports: Ports,
   telemetry: Telemetry | null,
   about: Pick<Worked, 'name' | 'legacy_id' | 'merchant_id'>,

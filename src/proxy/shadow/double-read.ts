@@ -25,7 +25,7 @@ export interface DoubleReadTools extends ShadowTools {
   settings: { timeout_ms: number };
 }
 
-export interface DoubleRead {
+interface DoubleRead {
   differences: DifferenceSeen[];
   /** Fields of the legacy answer, as `answer.devices[].pos_id`. */
   cells: CoverageCell[];
@@ -184,7 +184,7 @@ function cellOf(operation: string, { path, difference }: Compared): CoverageCell
 
 /** The calls of the orders API that read (`docs/field-notes.md` Spec Endpoints), and a read of the legacy API. */
 export const readNames = ['get', 'terminals_list', 'legacy_read'] as const;
-export type ReadName = (typeof readNames)[number];
+type ReadName = (typeof readNames)[number];
 
 /** The only request of a shadow. It has no method, no body and no key, so that it can't be a create. */
 export interface ReadCall {
@@ -197,11 +197,9 @@ export interface ReadCall {
 }
 
 /** Only `answered` is a complete answer, which can be compared. */
-export type ReadOutcome =
-  | { kind: 'answered'; status: number; body: unknown }
-  | { kind: 'not_sent' | 'broken'; cause: string };
+type ReadOutcome = { kind: 'answered'; status: number; body: unknown } | { kind: 'not_sent' | 'broken'; cause: string };
 
-export interface ReadOnlyUpstream {
+interface ReadOnlyUpstream {
   /** Reads once. Never throws for a network error. */
   read(call: ReadCall): Promise<ReadOutcome>;
 }

@@ -101,7 +101,7 @@ function refusedHere({ error, message }: LegacyRefusal, why: string): Finding {
   return { verdict: 'refused_here', status: null, code: null, error, detail, order: null, fired: [], losses: [] };
 }
 
-export interface LegacyRefusal {
+interface LegacyRefusal {
   status: number;
   error: string;
   message: string;
@@ -155,7 +155,7 @@ export function shadowInput(tables: Tables, task: ShadowTask): ShadowInput {
 }
 
 /** Refusals before any table: a path of another seller, or without a till (`docs/field-notes.md` QR §1.2). */
-export function pathRefusal(
+function pathRefusal(
   { family, kind }: Operation,
   { exchange, request }: ShadowTask,
 ): { error: LegacyErrorName; detail: string } | null {
@@ -236,7 +236,7 @@ function difference(
 }
 
 /** Equal for equal differences; contains no value and no list index. */
-export interface DifferenceKind {
+interface DifferenceKind {
   operation: string;
   what: DifferenceSeen['what'];
   path: string;

@@ -103,7 +103,7 @@ function linksOf(traceparent: string | null): Link[] {
 }
 
 /** A finished piece of work: the root span of its trace. */
-export interface FinishedWork {
+interface FinishedWork {
   name: string;
   kind: SpanKind;
   /** Null: a new trace. */
@@ -121,7 +121,7 @@ export interface FinishedWork {
 }
 
 /** The error type of a call without an answer. */
-export const NO_ANSWER = 'no_answer';
+const NO_ANSWER = 'no_answer';
 
 export type WriteSpan = (work: FinishedWork) => void;
 
@@ -189,7 +189,7 @@ function cleaned(attributes: Attributes): Attributes {
 }
 
 /** The trace id of a sale is its legacy id, 128 bits too, so that every process uses the same one, days apart. */
-export interface SteeredIds extends IdGenerator {
+interface SteeredIds extends IdGenerator {
   /** The root span that `start` starts has this trace id; null: a new one. */
   inTrace<Started>(trace_id: string | null, start: () => Started): Started;
 }

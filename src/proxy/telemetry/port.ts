@@ -49,7 +49,7 @@ export interface TelemetrySettings {
 
 export type Exporter = 'otlp' | 'console';
 export type Protocol = 'http/protobuf' | 'http/json';
-export type Sampler = 'always_on' | 'always_off' | 'traceidratio';
+type Sampler = 'always_on' | 'always_off' | 'traceidratio';
 
 /** Facts of the request that the exchange does not have. */
 export interface CallRequest {

@@ -127,7 +127,7 @@ type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
 /** A finished call of the public door, of either lane. */
-export interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'status' | 'duration_ms'> {
+interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'status' | 'duration_ms'> {
   method: string;
   /** `left`: the till disconnected at once; nobody's fault. */
   outcome: Exchange['outcome'] | 'left';

@@ -18,7 +18,7 @@ const TRIAL_FAILURES = 3;
 /** Successes that a trial needs. */
 const TRIAL_SUCCESSES = 3;
 
-export interface BreakerSettings {
+interface BreakerSettings {
   /** Failures in a row that open the breaker; 0 never opens it. */
   failures: number;
   /** While open, one call in this time is sent as a probe. */
@@ -28,7 +28,7 @@ export interface BreakerSettings {
 }
 
 export type BreakerState = 'closed' | 'open' | 'trial';
-export type CallResult = 'success' | 'failure' | 'neutral';
+type CallResult = 'success' | 'failure' | 'neutral';
 
 type Breaker = ReturnType<typeof createBreaker>;
 

@@ -186,7 +186,7 @@ const REST_MS = 1_000;
 /** Longest pause after a 429, whatever it names. */
 const LONGEST_REST_MS = 60_000;
 
-export interface PacedUpstream extends Upstream {
+interface PacedUpstream extends Upstream {
   /** True during the pause after a 429: starting more calls is useless. */
   rests(): boolean;
 }

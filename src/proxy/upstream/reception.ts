@@ -123,7 +123,7 @@ function readJson(bytes: Buffer): unknown {
 }
 
 /** The first value of a header that was sent more than once. */
-export function first(header: string | string[] | undefined): string | undefined {
+function first(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 

@@ -26,7 +26,7 @@ export interface Reply {
   body: Json;
 }
 
-export interface Ask {
+interface Ask {
   body?: unknown;
   /** Null: a create without one. */
   key?: string | null;
@@ -83,7 +83,7 @@ const LONGEST_SHOWN = 120;
 export const LONGEST_REASON = 400;
 
 /** One line without control characters, at most so long, in which any piece of the token of 8 characters or more is hidden. */
-export function withoutToken(text: string, token: string, longest = LONGEST_SHOWN): string {
+function withoutToken(text: string, token: string, longest = LONGEST_SHOWN): string {
   const line = text.slice(0, longest + token.length).replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
   const [lower, secret] = [line.toLowerCase(), token.toLowerCase()];
   let shown = '';

@@ -23,7 +23,7 @@ export interface Stand {
   skip(name: string, why: string): void;
 }
 
-export interface Chapter {
+interface Chapter {
   /** For the progress. */
   name: string;
   /** The assumptions and facts that it shows. */

@@ -14,7 +14,7 @@ const LAST_BEAT_MS = HEARTBEAT_MS / 2;
 /** For so long an expired lease still shows that an event was read. */
 const KEPT_SECONDS = 3_600;
 
-export type Leased = 'link' | 'notice' | 'event';
+type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
 /** In an outage no heartbeat arrives: silent only if another holder was heard all the time. Older versions list none. */

@@ -22,7 +22,7 @@ const NEEDED: readonly (readonly [name: string, values: readonly string[], repai
   ['transaction_read_only', ['off'], 'Name the primary server, not a standby, and a user who may write'],
 ];
 
-export interface PrepareOptions {
+interface PrepareOptions {
   url: string;
   /** Shown to operators. */
   location: string;

@@ -62,7 +62,7 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
 // Lookups: reads by a key. Lookups of one event-loop tick are sent together, equal ones once.
 
 type Row = Record<string, unknown>;
-export type Rows = readonly Readonly<Row>[];
+type Rows = readonly Readonly<Row>[];
 
 export type Lookups = ReturnType<typeof createLookups>;
 

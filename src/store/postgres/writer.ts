@@ -29,7 +29,7 @@ const lockShared = 'pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
 /** A sale takes four at most; each combination is a prepared statement in every connection. */
 const LOCKS_AT_ONCE = 4;
 
-export interface PostgresWriter extends Writer {
+interface PostgresWriter extends Writer {
   /** Waits for running units, and refuses later ones. */
   close(): Promise<void>;
 }

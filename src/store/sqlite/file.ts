@@ -276,7 +276,7 @@ export function takeInstanceLock(path: string) {
 // Seals notice URLs that the first builds stored in clear: they contain keys of receivers.
 
 /** Seals a URL as the merchant's own (`Merchant.sealed_notice_url`). */
-export type SealNoticeUrl = (url: string) => Uint8Array;
+type SealNoticeUrl = (url: string) => Uint8Array;
 
 /** Repeatable. No numbered migration: SQL has no key. A URL saved sealed since then is newer and stays. */
 function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {

@@ -11,7 +11,7 @@ import { RUN } from './settings.ts';
 /** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */
 const LOG_MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
 
-export interface Gap {
+interface Gap {
   /** Epoch ms: writes from then on are missing. */
   from: number;
   until: number;

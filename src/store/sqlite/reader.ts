@@ -8,7 +8,7 @@ import { type CachedKind, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 
-export interface Read<Values extends Value[], Row> {
+interface Read<Values extends Value[], Row> {
   /** The first row; undefined without one. */
   get(...values: Values): NoInfer<Row> | undefined;
   /** Every row; an empty list without one. */

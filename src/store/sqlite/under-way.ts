@@ -4,13 +4,13 @@ import { basename, dirname, join } from 'node:path';
 import { storeUnusable } from './failure.ts';
 
 /** A running restore. Without the note a start would serve the old database without its log and last sales. */
-export interface Restoring {
+interface Restoring {
   /** Where the old database goes, with its log; null when there was none. */
   moved_to: string | null;
 }
 
 /** The rows were moved to a server, which has all sales since then. */
-export interface Transferred {
+interface Transferred {
   /** Where the database is, without user and password. */
   to: string;
   /** Epoch ms. */

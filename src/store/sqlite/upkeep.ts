@@ -12,7 +12,7 @@ import { checkInThread } from './examine.ts';
 import type { WriteQueue } from './group-commit.ts';
 import type { Reader } from './reader.ts';
 
-export interface UpkeepOptions extends Omit<BackupParts, 'instance_id' | 'contentBytes' | 'emptyLog'> {
+interface UpkeepOptions extends Omit<BackupParts, 'instance_id' | 'contentBytes' | 'emptyLog'> {
   newest_schema: number;
   onRoom?: ((room: Room) => void) | undefined;
 }

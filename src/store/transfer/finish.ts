@@ -152,7 +152,7 @@ function notEqual(table: string, { changed, missing, extra }: Compared): PuenteE
 // Reads every row back and compares it with its source.
 
 /** Repairs of unequal rows, one step at a time; without a repair the rows are only counted. */
-export interface Repairs {
+interface Repairs {
   /** Rows of the source that the target has with other cells. */
   changed?(rows: Row[]): Promise<void>;
   /** Rows of the source that the target lacks. */
@@ -161,7 +161,7 @@ export interface Repairs {
   extra?(keys: Row[]): Promise<void>;
 }
 
-export interface Compared {
+interface Compared {
   rows: number;
   changed: number;
   missing: number;

@@ -10,13 +10,13 @@ import { minorOf } from '../../money.ts';
 import type { PointOfSale, QrOrder } from '../../records.ts';
 
 /** Refusals of `qr_v1` and `qr` have `causes`, those of merchant orders `cause` (`docs/field-notes.md` QR §1.1, §2). */
-export type QrFamily = 'qr_v1' | 'qr' | 'merchant_orders';
+type QrFamily = 'qr_v1' | 'qr' | 'merchant_orders';
 export type QrCall = Call<QrFamily>;
 export type QrHandler = Handler<QrFamily>;
 
 export type RefuseField = (fault: 'missing_property' | 'invalid_property', name: string) => PuenteError;
 
-export interface FieldReader {
+interface FieldReader {
   /** Required, 1 to `max` characters. */
   text(name: string, max: number): string;
   /** At most `max` characters; null when missing or null. */

@@ -47,7 +47,7 @@ export function openOrder(call: QrCall, content: QrContent, pos: PointOfSale, mo
 }
 
 /** @returns false on an empty till. @throws PuenteError refused, while it is being paid (`legacy_qr_locked`). */
-export function takeAway(call: QrCall, pos: PointOfSale, outcome: 'expired' | 'canceled'): boolean {
+function takeAway(call: QrCall, pos: PointOfSale, outcome: 'expired' | 'canceled'): boolean {
   const { world, family } = call;
   const order = world.shown.get(pos.id);
   if (order === undefined) return false;
