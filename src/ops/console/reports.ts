@@ -11,7 +11,7 @@ import { comparisonView } from '../report/diff.ts';
 import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
 import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, decisionTable, field, framed, section, table } from './parts.ts';
+import { badge, decisionTable, durationOf, field, framed, section, table } from './parts.ts';
 
 /** Offered as CSV. */
 const PARTS = [
@@ -259,7 +259,12 @@ export const assumptionPage: Page = {
     const { t } = words;
     const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
     const rows = assumptions.map(({ name, value, sentence }) => {
-      return { name: code(name), value: code(value), why: written(words, sentence) };
+      const is_duration = name.endsWith('_ms') && value !== 'null';
+      return {
+        name: code(name),
+        value: is_duration ? durationOf(words, Number(value)) : code(value),
+        why: written(words, sentence),
+      };
     });
     const content = html`<p class="lead">${t('assumption.lead')}</p>${table(words, 'assumption', t('nav.assumptions'), rows, t('assumption.none'))}`;
     return { title: t('nav.assumptions'), content };

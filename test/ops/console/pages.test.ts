@@ -125,6 +125,17 @@ describe.skipIf(!hasChromium)('the pages', () => {
     expect(await ana.seriousFindings()).toEqual([]);
   });
 
+  it('show the times of assumptions as durations', async () => {
+    await ana.go('/assumptions');
+    const shownOf = (name: string): Promise<string | null> =>
+      ana.page.locator('tr', { hasText: name }).locator('td').first().textContent();
+    expect(await shownOf('create.replay_window_ms')).toBe('15 min');
+    expect(await shownOf('tokens.kept_for_ms')).toBe('7 d');
+    expect(await shownOf('notices.timeout_ms')).toBe('22 s');
+    expect(await shownOf('notices.horizon_ms')).toBe('null');
+    expect(await shownOf('shadow.queue_bytes')).toBe('16777216');
+  });
+
   it('meet no problem of their policy', () => {
     expect(ana.problems).toEqual([]);
   });
