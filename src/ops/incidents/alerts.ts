@@ -21,7 +21,7 @@ import type { Secret } from '../../proxy/vault.ts';
 import { HOUR_MS, iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type Rounds, startRounds } from '../upkeep/chores.ts';
-import { type IncidentPorts, type IncidentView, lookForIncidents, viewNamed } from './incidents.ts';
+import { type IncidentPorts, type IncidentView, inPast, lookForIncidents, viewNamed } from './incidents.ts';
 
 /** How often the store is looked at, and waiting alerts are sent. */
 const LOOK_EVERY_MS = 10_000;
@@ -301,7 +301,7 @@ export function alertRequest(
       body: JSON.stringify({ text: text.replace(/[&<>]/g, (sign) => ESCAPED[sign] ?? sign) }),
     };
   const { id, event, incident } = message;
-  const { said: _said, reason = '', ...facts } = incident ?? {};
+  const { said: _said, reason = '', ...facts } = incident === null ? {} : inPast(incident);
   const told = incident === null ? null : { ...facts, reason: maskText(reason, true) };
   const body = JSON.stringify({ id, event, text, incident: told });
   const timestamp = String(Math.floor(now / 1000));

@@ -245,8 +245,8 @@ const PRESENT = new Set([
   'incident.ramp_waiting',
 ]);
 
-/** A closed incident says what it was; the alert of its end does so by its own words. */
-function inPast(view: IncidentView): IncidentView {
+/** A closed incident says what it was; the text of an alert of its end does so by its own words. */
+export function inPast(view: IncidentView): IncidentView {
   if (view.state === 'open' || view.said === null || !PRESENT.has(view.said.code)) return view;
   const { text: reason, said } = say('incident.over', { cause: { text: view.reason, said: view.said } });
   return { ...view, reason, said };

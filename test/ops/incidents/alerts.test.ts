@@ -76,7 +76,7 @@ interface Told {
   id: string;
   event: string;
   text: string;
-  incident: { kind: string; merchant: string; count: number; state: string } | null;
+  incident: { kind: string; merchant: string; count: number; state: string; reason: string } | null;
 }
 const told = ({ body }: Delivery): Told => body as Told; // as alertRequest writes it
 
@@ -157,6 +157,10 @@ describe('an incident', () => {
         ['opened', kind, true],
         ['recovered', kind, true],
       ]);
+      const [opened, over] = all.map((one) => told(one).incident?.reason);
+      // That of a safety stop says what was done, in the past already.
+      expect(over).toBe(kind === 'safety_stop' ? opened : `Over now; it was: ${opened}`);
+      expect(all.map((one) => told(one).text.includes('Over now'))).toEqual([false, false]);
       await end().catch(() => undefined);
       await again.look();
       expect(await store.incidents.incidents({ is_open: true }, 9)).toEqual([]);
