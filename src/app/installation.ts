@@ -24,6 +24,11 @@ import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
 import { backupEvery_ms } from './open-store.ts';
 
+/**
+ * Facts for the doctor of a running Puente. Settings, assumptions and doors are read anew at each access, so that a
+ *renewed certificate is seen; `probe` sends one HEAD request to each upstream. @param urls of both upstreams; equal
+ * ones are probed once.
+ */
 export function installationOf(
   config: Config,
   urls: { orders: string; legacy: string },
@@ -57,7 +62,7 @@ export function installationOf(
 
 // The doors for the doctor, from the settings and the certificate file.
 
-export function doorsOf(config: Config): Doors {
+function doorsOf(config: Config): Doors {
   const { url, host, port, tls } = config.public;
   const owner = config.ops.token === null ? [] : [{ ...SOLE_OWNER, expires_at: null }];
   const people = Object.entries(config.ops.tokens).map(([name, { role, expires_at }]) => ({ name, role, expires_at }));

@@ -43,7 +43,7 @@ export async function openStore(
 }
 
 /** Identifies the secret key that a store's values were sealed with. */
-export function keyMarkOf(vault: Vault): string {
+function keyMarkOf(vault: Vault): string {
   return vault.keyed('key-check', 'puente');
 }
 

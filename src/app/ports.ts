@@ -28,10 +28,12 @@ const MAX_LEFTOVERS = 10_000;
 
 export interface PortParts extends Pick<Ports, 'store' | 'upstreams' | 'tables' | 'vault' | 'clock' | 'log' | 'count'> {
   evidence: Omit<Ports['evidence'], 'safety'>;
+  /** Jitter of pauses, in [0, 1). */
   random: () => number;
   failpoint: Failpoint;
 }
 
+/** Ports with the settings of the proxy and an empty process memory, without an exchange; each call gets its own. */
 export function createPorts(config: Config, { random, failpoint, ...parts }: PortParts): Ports {
   const settings = coreSettings(config);
   const safety = createSafetyWatch({ ...parts, settings });
@@ -62,6 +64,7 @@ function noticeUrls(config: Config): Ports['notices'] {
   };
 }
 
+/** Without own hosts: the start adds them once the public door has an address. */
 export function outboundPolicy({ outbound }: Config): OutboundPolicy {
   const { allow_private, allow_http, ports } = outbound;
   return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
@@ -160,9 +163,11 @@ export interface AppParts {
   failpoint?: Failpoint;
   /** Set in a worker process: shares the metrics of all workers. */
   joinWorkers?: typeof joinWorkers;
+  /** Called as each step of a start ends. */
   onStep?: (step: StartStep) => void;
   /** Called when the store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
+  /** Free space on the disk of the database; simulates a full disk. */
   free_bytes?: () => Promise<number>;
   /** Source of the standard OpenTelemetry variables; without it there is no telemetry. */
   environment?: NodeJS.ProcessEnv;

@@ -182,6 +182,7 @@ function readingsOf(worker: Worker): Promise<Reading[] | undefined> {
 // A worker's side: reports that it is ready, and serves the metrics of all workers.
 
 export interface WorkerSide {
+  /** Reports to the primary process that the doors are open, with the text that `npm start` prints. */
   ready(banner: string): void;
   /** True once another worker has taken its place, so that a load balancer needs no warning. */
   isReplaced(): boolean;

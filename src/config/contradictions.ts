@@ -87,6 +87,7 @@ function opsTokens({ token, tokens }: Settings['ops']): string[] {
   return found;
 }
 
+/** Nobody can sign in: neither `ops.token` nor one of `ops.tokens` is set. */
 export function hasNoPeople({ token, tokens }: { token: Secret | null; tokens: object }): boolean {
   return token === null && Object.keys(tokens).length === 0;
 }

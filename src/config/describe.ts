@@ -31,6 +31,7 @@ export function describeSettings(): readonly SettingDescription[] {
   return described;
 }
 
+/** By dotted path, as `create.timeout_ms`; undefined when there is no such setting. */
 export function settingOf(path: string): SettingDescription | undefined {
   return describeSettings().find((setting) => setting.path === path);
 }
@@ -52,6 +53,7 @@ function readDescriptions(): SettingDescription[] {
   });
 }
 
+/** `config/README.md`, in Markdown; the same files and schema give the same text. */
 export function renderSettings(): string {
   const rows = describeSettings().map((setting) => {
     const sandbox = setting.sandbox === null ? '' : ` (sandbox: \`${setting.sandbox}\`)`;
@@ -151,6 +153,10 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
+/**
+ * The settings of those sections with their values in force, and whether each is the default (`docs/architecture.md`
+ * Decision 14). Reads `config/default.yaml` at each call.
+ */
 export function assumptionsOf(config: Config): Line<'assumptions'>[] {
   const defaults = parse(readFileSync(new URL('../../config/default.yaml', import.meta.url), 'utf8'));
   return describeSettings()

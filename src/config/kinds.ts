@@ -27,6 +27,7 @@ interface InitFacts {
   file?: string;
 }
 
+/** The kind with what `puente init` asks or takes for it. */
 export function asked<Kind extends z.ZodType>(kind: Kind, init: InitFacts): Kind {
   return kind.meta({ init });
 }
@@ -36,10 +37,12 @@ const LONGEST_MS = 2_000_000_000;
 /** Longer texts are mistakes: no setting needs one. */
 const LONGEST_TEXT = 2048;
 
+/** Both bounds are allowed. */
 export function milliseconds(least: number, most: number = LONGEST_MS) {
   return wholeNumber(least, most, 'milliseconds');
 }
 
+/** Both bounds are allowed. @param unit plural, such as `bytes`; for people only. */
 export function wholeNumber(least: number, most: number, unit?: string) {
   const of = unit === undefined ? '' : ` of ${unit}`;
   return z
@@ -54,10 +57,12 @@ export function listeningPort() {
   return z.int().min(0).max(65535).meta({ allowed: 'a port from 1 to 65535, or 0 for a free one' });
 }
 
+/** A YAML boolean; a variable has the text `true` or `false`. */
 export function flag() {
   return z.boolean().meta({ allowed: 'true or false' });
 }
 
+/** Exactly one of the texts, in the same case. */
 export function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z.enum(values).meta({ allowed: values.join(', ') });
 }
@@ -76,6 +81,10 @@ export function line(what: string) {
     .meta({ allowed: what });
 }
 
+/**
+ * Only its length is checked; whether the file exists, the start or its user finds out. @param what completes "the path
+ * of …".
+ */
 export function path(what: string) {
   return z
     .string()
@@ -178,11 +187,13 @@ export function alertReceivers(shortest: number) {
     });
 }
 
+/** A setting that may be left out: null, or an empty variable. */
 export function orNull<Kind extends z.ZodType>(kind: Kind) {
   const facts = factsOf(kind);
   return kind.nullable().meta({ ...facts, allowed: `${facts.allowed}, or null` });
 }
 
+/** @throws TypeError for a schema that was not made here, which says nothing of what it allows. */
 export function factsOf(kind: z.core.$ZodType): KindFacts {
   const { allowed, ...facts } = z.globalRegistry.get(kind) ?? {};
   if (typeof allowed !== 'string') throw new TypeError('every setting is made of a kind that says what it allows');

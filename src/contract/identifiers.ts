@@ -31,6 +31,7 @@ function characterCount(text: string): number {
   return count;
 }
 
+/** Counts code points, and not at all where the length in UTF-16 units already decides. */
 export function isWithinCharacters(text: string, most: number): boolean {
   return text.length <= most || (text.length <= 2 * most && characterCount(text) <= most);
 }

@@ -35,6 +35,10 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
+/**
+ * `1500.0` or `1.5E+3` as the number 1500; unchanged for a fraction, a number of more than 15 digits, and any other
+ * value.
+ */
 export function plainNumber<Value>(value: Value): Value | number {
   return value instanceof LosslessNumber ? (wholeNumber(value.value) ?? value) : value;
 }

@@ -177,6 +177,7 @@ export type LegacyErrorName = {
   [F in Family]: keyof (typeof catalogues)[F];
 }[Family];
 
+/** Null for a name that the family's catalogue does not have. */
 export function legacyError(family: Family, name: string): LegacyErrorEntry | null {
   const catalogue: Readonly<Record<string, LegacyErrorEntry>> = catalogues[family];
   return Object.hasOwn(catalogue, name) ? (catalogue[name] ?? null) : null;

@@ -26,6 +26,9 @@ interface Reasoned {
 }
 
 interface ValueRule extends Reasoned {
+  /**
+   * Called only with a value of the row's kind; false breaks the rule, and upstream is expected to refuse the create.
+   */
   holds(value: string | number, facts: ValueFacts): boolean;
   /** Upstream's own message, where it is known. */
   says?(facts: ValueFacts): string;

@@ -24,6 +24,7 @@ export interface Problem {
   details?: string[] | undefined;
 }
 
+/** An empty body gets no content type, as a 204 needs it. */
 export function send(response: Response, answer: Answer): void {
   response.statusCode = answer.status;
   if (answer.body !== '') response.setHeader('content-type', 'application/json; charset=utf-8');

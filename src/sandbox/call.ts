@@ -18,6 +18,7 @@ export interface Call<Family extends AnyFamily = AnyFamily> {
   /** A path parameter; empty when the route does not have it. */
   path(name: string): string;
   query: URLSearchParams;
+  /** The name in any case; undefined when the request does not have it. */
   header(name: string): string | undefined;
   /** Empty on GET and DELETE, whose bodies the real API ignores (`docs/field-notes.md` Point finding 9). */
   body: Buffer;
@@ -119,6 +120,7 @@ const namesByStatus: Readonly<Record<string, 'too_large' | 'unsupported_media' |
 /** Prefixes of production and test credentials; the real API treats any other token as malformed. */
 export const WELL_FORMED = /^(?:APP_USR|TEST)-[\w-]+$/;
 
+/** The token of the `Authorization` header, as sent; undefined without one or with another scheme. */
 export function bearerToken(request: Request): string | undefined {
   return /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
@@ -162,6 +164,7 @@ function queryOf(request: Request): URLSearchParams {
 
 // Bodies.
 
+/** Empty where no body was read. */
 export function bodyBytes(request: Request): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
@@ -222,6 +225,7 @@ export function pageOf(query: URLSearchParams, default_limit: number, fault: (na
   return { offset: read('offset', 0), limit: Math.min(read('limit', default_limit), MAX_LIMIT) };
 }
 
+/** 200 with `paging` and `results`; `total` counts the entries of all pages. */
 export function paged<Entry>(entries: readonly Entry[], page: Page, render: (entry: Entry) => unknown): Answer {
   const { offset, limit } = page;
   const results = entries.slice(offset, offset + limit).map(render);

@@ -67,11 +67,13 @@ function addMerchant(world: World, merchant_id: string, site: Site, ordinal: num
   }
 }
 
+/** Stores the hash of the token only. @param oauth the token was granted to an integrator, not made by the merchant. */
 export function addToken(world: World, token: string, merchant_id: string, oauth: boolean): void {
   const hash = hashOf(token);
   world.tokens.set(hash, { hash, merchant_id, oauth });
 }
 
+/** Replaces the merchant's terminal of the same id. */
 export function putTerminal(world: World, terminal: Terminal): void {
   world.terminals.set(`${terminal.merchant_id}/${terminal.id}`, terminal);
 }

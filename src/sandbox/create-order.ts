@@ -20,6 +20,11 @@ import type { AtTerminal, AtTill, KeyEntry, Merchant, Order, PointOfSale } from 
 import { unsupportedSite } from './terminals.ts';
 import { hashOf, newUuid, type World } from './world.ts';
 
+/**
+ * `POST /v1/orders`. The checks stand in upstream's order, as far as it is known: key header, body, terminal or till,
+ * busy unit when `key_check` is `after_queue`, known key, reference, busy unit. Source: `docs/field-notes.md` Orders
+ * §1, `docs/protocol.md` §3.1.
+ */
 export const createOrder: Handler = (call) => {
   const { world, merchant } = call;
   const key = idempotencyKey(call);

@@ -5,6 +5,7 @@ import { encodeError } from './answer.ts';
 import { bearerToken } from './call.ts';
 import type { World } from './world.ts';
 
+/** `*` in the rule's path matches any text, slashes too. */
 export function createFault(rule: FaultRule): Fault {
   const source = rule.path
     .split('*')

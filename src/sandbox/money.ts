@@ -63,6 +63,7 @@ export function totalMinor(order: Order): number {
   return order.transaction.amount_minor + withdrawnMinor(order);
 }
 
+/** Cash that the buyer withdraws, in minor units; 0 at a terminal, which hands out none. */
 export function withdrawnMinor({ place }: Order): number {
   return place.type === 'qr' ? (place.withdrawal?.amount_minor ?? 0) : 0;
 }

@@ -24,6 +24,7 @@ export function approveAtTerminal(world: World, order: Order, options: TerminalO
   approve(world, order, methodOf(options, { type: preferredType(order) }), paid_minor, tip_minor);
 }
 
+/** A declined card or an error of the terminal. @throws PuenteError refused, when the state excludes it. */
 export function failAtTerminal(world: World, order: Order, options: TerminalOptions): void {
   fail(world, order, methodOf(options, { type: preferredType(order) }), options.status_detail);
 }

@@ -153,6 +153,7 @@ const messages: Readonly<Record<PropertyCode, string>> = {
   property_value: 'The following value is not valid',
 };
 
+/** A refusal with status 400. @param details the paths of the fields that break the rule. */
 export function problemOf(code: PropertyCode, details: string[], message: string = messages[code]): Problem {
   return { status: 400, code, message, details };
 }

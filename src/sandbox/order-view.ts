@@ -6,6 +6,9 @@ import { amountText, plainAmountText, totalMinor, withdrawnMinor } from './money
 import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
 import type { World } from './world.ts';
 
+/**
+ * The order as upstream's `GET /v1/orders/{id}` has it (`docs/field-notes.md` Orders §3.2); amounts are decimal texts.
+ */
 export function renderOrder(world: World, order: Order): object {
   const { settings } = world;
   const { place } = order;
@@ -93,6 +96,7 @@ function renderWithdrawal({ transaction }: Order, { withdrawal }: AtTill, expone
 
 const INVENTED_CARD = { first_digits: '503175', last_digits: '0604' };
 
+/** One element of `transactions.refunds` (`docs/field-notes.md` Orders §2); the amount is a decimal text. */
 export function renderRefund(refund: Refund, exponent: Exponent): object {
   return {
     id: refund.id,
@@ -140,6 +144,7 @@ export function renderEventData(world: World, order: Order): object {
   };
 }
 
+/** Other types have no card fields. */
 export function isCard(payment_method_type: string): boolean {
   return payment_method_type === 'credit_card' || payment_method_type === 'debit_card';
 }

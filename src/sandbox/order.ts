@@ -21,6 +21,7 @@ const transitions: Readonly<Record<'point' | 'qr', Partial<Record<OrderStatus, r
 
 const afterActionRequired: readonly OrderStatus[] = ['processed', 'failed', 'canceled', 'expired'];
 
+/** Whether the status may follow the present one. Source: `transitions` and the setting `action_required`. */
 export function mayMove(world: World, order: Order, status: OrderStatus): boolean {
   if (order.status === 'action_required' && world.settings.action_required === 'moves_on') {
     return afterActionRequired.includes(status);
@@ -28,12 +29,16 @@ export function mayMove(world: World, order: Order, status: OrderStatus): boolea
   return (transitions[order.place.type][order.status] ?? []).includes(status);
 }
 
+/** Starts the expiry; occupies nothing. The order is now the newest of its reference. */
 export function openOrder(world: World, order: Order, lifetime_ms: number): void {
   world.orders.set(order.id, order);
   world.references.set(`${order.merchant_id}/${order.external_reference}`, order);
   world.clock.schedule(lifetime_ms, { kind: 'expire_order', id: order.id });
 }
 
+/**
+ * The terminal shows the order; upstream sends no event of it. @throws PuenteError refused, when the state excludes it.
+ */
 export function pickUp(world: World, order: Order): void {
   move(world, order, 'at_terminal', 'at_terminal', 'at_terminal');
 }
@@ -48,6 +53,10 @@ export function approve(world: World, order: Order, method: Method, paid_minor: 
   move(world, order, 'processed', world.settings.paid_status_detail, 'accredited');
 }
 
+/**
+ * Also records a rejected payment when `failed_payment` is `rejected`. @param status_detail undefined: that of the
+ * setting. @throws PuenteError refused, when the state excludes it.
+ */
 export function fail(world: World, order: Order, method: Method, status_detail: string | undefined): void {
   const { settings } = world;
   const detail = status_detail ?? settings.failed_status_detail;
@@ -55,10 +64,15 @@ export function fail(world: World, order: Order, method: Method, status_detail: 
   move(world, order, 'failed', detail, detail);
 }
 
+/** @param detail who canceled, for the transaction. @throws PuenteError refused, when the state excludes it. */
 export function cancel(world: World, order: Order, detail: 'canceled_by_api' | 'canceled_on_terminal'): void {
   move(world, order, 'canceled', 'canceled', detail);
 }
 
+/**
+ * The outcome must be read on the terminal (`docs/field-notes.md` Spec States). @throws PuenteError refused, when the
+ * state excludes it.
+ */
 export function requireAction(world: World, order: Order): void {
   move(world, order, 'action_required', 'check_on_terminal', 'check_on_terminal');
 }
@@ -73,6 +87,7 @@ export function expire(world: World, order: Order): void {
   }
 }
 
+/** Changes the states only; the caller moves the money. @throws PuenteError refused, when the state excludes it. */
 export function markRefunded(world: World, order: Order): void {
   move(world, order, 'refunded', 'refunded', 'refunded');
 }
@@ -87,6 +102,7 @@ export function undoRefunded(world: World, order: Order): void {
   touch(world, order);
 }
 
+/** Raises the version by which a reader tells the newer of two copies. */
 export function touch(world: World, order: Order): void {
   order.updated_at_ms = world.clock.now();
   order.version++;

@@ -14,6 +14,7 @@ import type { Order, Refund } from './records.ts';
 import { announceOrder } from './webhooks.ts';
 import type { World } from './world.ts';
 
+/** Also QR orders; a repeat with the same key and body is answered as the setting `replay_refunds` says. */
 export const refundOrder: Handler = (call) => {
   const { world, merchant } = call;
   const key = idempotencyKey(call);

@@ -5,6 +5,10 @@ import { renderOrder } from './order-view.ts';
 import type { Merchant, NoticeTarget, TerminalWork } from './records.ts';
 import { hashOf, type World } from './world.ts';
 
+/**
+ * Orders as upstream shows them; amounts of other records are minor units. Shows each merchant's token in clear: it is
+ * for tests and demos.
+ */
 export function renderState(world: World): object {
   return {
     now: new Date(world.clock.now()).toISOString(),

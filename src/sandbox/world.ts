@@ -41,17 +41,23 @@ export interface World extends Collections {
   ownerOf(token: string): Merchant | undefined;
   /** The merchant of a record; it must exist. */
   merchant(id: string): Merchant;
+  /** Undefined also for a terminal of another merchant. */
   terminal(merchant_id: string, terminal_id: string): Terminal | undefined;
   /** In order of creation. */
   terminalsOf(merchant_id: string): Terminal[];
+  /** Undefined for a terminal that is bound to no point of sale. */
   posOf(terminal: Terminal): PointOfSale | undefined;
+  /** By the integrator's own id of the point of sale. */
   tillNamed(merchant_id: string, external_id: string): PointOfSale | undefined;
   /** @throws PuenteError conflict, when the terminal already holds something. */
   occupy(terminal: Terminal, occupation: NonNullable<Terminal['occupation']>): void;
   /** Frees the terminal if it still holds this id. */
   release(merchant_id: string, terminal_id: string, id: string): void;
+  /** The next number of its kind; each is given once, until a reset. */
   next(counter: keyof Counters): number;
+  /** Undefined once the key is forgotten (setting `replay`, `docs/protocol.md` §3.1). */
   findKey(merchant_id: string, key: string): KeyEntry | undefined;
+  /** Replaces an earlier entry of the key, and starts its time anew. */
   storeKey(merchant_id: string, key: string, entry: Omit<KeyEntry, 'name' | 'stored_at_ms'>): void;
   /** Returns at once; attempts continue in the background until one is acknowledged or the world is reset. */
   deliver(letter: Letter): void;
@@ -92,6 +98,7 @@ export interface WorldOptions {
   profile?: Profile | undefined;
   /** Input of `settingsSchema`; the profile gives missing settings. */
   settings?: unknown;
+  /** In [0, 1), as Math.random. */
   random: () => number;
 }
 

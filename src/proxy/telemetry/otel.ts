@@ -117,7 +117,7 @@ export type Signal = 'traces' | 'metrics';
 export type ReportFault = (signal: Signal, error: unknown) => void;
 
 /** Logs once a minute for each signal. Names the error's code, because a message may quote an address or an answer. */
-export function createFaultLog(log: Log, clock: Required<Pick<Clock, 'monotonic'>>): ReportFault {
+function createFaultLog(log: Log, clock: Required<Pick<Clock, 'monotonic'>>): ReportFault {
   const reported = new Map<Signal, number>();
   return (signal, error) => {
     const now = clock.monotonic();

@@ -190,6 +190,7 @@ export function checkOwner(call: PaymentsCall): void {
   if (user_id !== call.merchant.user_id) throw refuse('payments', 'forbidden');
 }
 
+/** A text of at least one character. */
 export function isText(value: Json): boolean {
   return typeof value === 'string' && value !== '';
 }

@@ -38,10 +38,13 @@ interface Ask {
 export interface Account {
   /** What upstream has written, fit to be printed: see `withoutToken`. */
   printable(text: string, longest?: number): string;
+  /** Calls sent so far, those without an answer too. */
   calls(): number;
+  /** @throws PuenteError refused beyond the bounds of the run or after an interrupt, unreachable without an answer. */
   call(method: string, path: string, ask?: Ask): Promise<Reply>;
   /** `POST /v1/orders` with a new key, unless `ask` has one; an order that is or may have been made is ended by `endAll`. */
   create(body: object, ask?: Ask): Promise<Reply>;
+  /** `GET /v1/orders/{id}`. */
   read(id: string): Promise<Reply>;
   /** With a new key, unless `ask` has one. */
   cancel(id: string, ask?: Ask): Promise<Reply>;
@@ -56,6 +59,7 @@ export interface Account {
    * key, so that its order is known. @returns what could not be ended: ids, references, and what is owed.
    */
   endAll(): Promise<string[]>;
+  /** Closes the connections; a call under way fails. */
   close(): Promise<void>;
 }
 
@@ -73,6 +77,7 @@ export function textAt(body: Json, path: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** An idempotency key that no call has had. */
 export function newKey(): string {
   return randomUUID();
 }

@@ -20,6 +20,7 @@ export interface Stand {
   reference(): string;
   /** @param value of the setting, in words of the sandbox; or what was answered instead. */
   seen(name: string, value: string | number | boolean): void;
+  /** Records that an assumption was not shown, and why. */
   skip(name: string, why: string): void;
 }
 
@@ -30,6 +31,7 @@ interface Chapter {
   shows: readonly string[];
   /** Why it can't be run here; null: it can. */
   lacks(stand: Stand): string | null;
+  /** @throws NotRun for what can't be shown on this account, PuenteError of `Account.call`. */
   run(stand: Stand): Promise<void>;
 }
 

@@ -42,6 +42,7 @@ function isRefund(work: TerminalWork): work is RefundIntent {
   return 'payment' in work;
 }
 
+/** An intent or a refund intent of any merchant, by its id. */
 export function workOf(world: World, id: string): TerminalWork | undefined {
   return world.intents.get(id) ?? world.refund_intents.get(id);
 }
@@ -64,14 +65,17 @@ export function cancelOpen(world: World, work: TerminalWork): boolean {
   return true;
 }
 
+/** The state now, as a call or a notice shows it. */
 export function stateOf(work: TerminalWork): IntentState {
   return lastStep(work).state;
 }
 
+/** The newest; a history has at least the step of the create. */
 export function lastStep({ history }: TerminalWork): Step {
   return history.at(-1) ?? history[0];
 }
 
+/** No action of a terminal follows (`docs/field-notes.md` Point §2). */
 export function isFinal(state: IntentState): boolean {
   return finalIntentStates.includes(state);
 }

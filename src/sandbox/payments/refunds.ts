@@ -51,6 +51,7 @@ export const listRefunds: PaymentsHandler = (call) => {
   );
 };
 
+/** `GET …/refunds/{refund}`. */
 export const getRefund: PaymentsHandler = (call) => {
   const payment = paymentOf(call);
   const made = payment.refunds.find(({ id }) => String(id) === call.path('refund'));
@@ -135,6 +136,7 @@ function refundAny(world: World, payment: Payment, part_minor: number | null): P
 // `GET /v1/chargebacks/{id}`: the dispute of a `chargebacks` notice. No shape is published; the fields are those of the
 // official SDK's type.
 
+/** A dispute of another merchant is unknown, 404. */
 export const getChargeback: PaymentsHandler = ({ world, merchant, path }) => {
   const chargeback = world.chargebacks.get(Number(path('id')));
   if (chargeback?.merchant_id !== merchant.user_id) {

@@ -10,6 +10,7 @@ const FEE_PER_MILLE = 8;
 /** Statuses of payments whose money was taken at some time. */
 const takenStatuses: readonly Payment['status'][] = ['approved', 'in_mediation', 'refunded', 'charged_back'];
 
+/** The payment as `GET /v1/payments/{id}` has it (`docs/field-notes.md` QR §3); amounts are JSON numbers. */
 export function renderPayment(world: World, payment: Payment): object {
   const merchant = world.merchant(payment.merchant_id);
   const amount = (minor: number): number => amountNumber(minor, merchant.site);

@@ -25,6 +25,7 @@ interface FieldReader {
   optionalId(name: string, max: number): string | null;
   /** Minor units and the decimal text as sent. Refuses more decimals than the currency has, except zeros. */
   amount(name: string): { minor: number; text: string };
+  /** As `amount`; null when missing or null. */
   optionalAmount(name: string): { minor: number; text: string } | null;
 }
 
