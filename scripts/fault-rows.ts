@@ -22,6 +22,7 @@ type Row = z.output<typeof rows>[number];
 interface NamedTest {
   /** Relative to the root of the repository. */
   file: string;
+  /** As Vitest prints it, with the titles of the groups around the test; `…` stands for each value of a table. */
   title: string;
   ids: string[];
 }
@@ -56,13 +57,79 @@ const COMMENT_LINE = /^\s*(?:\/\/|\*|\/\*).*$/gm;
 
 /** The tests in one source that name rows of the matrix; promises and invariants may be named beside them. */
 export function namedTests(file: string, source: string): NamedTest[] {
-  return [...source.replace(COMMENT_LINE, '').matchAll(TITLE)]
-    .map(([, , title = '', ids = '']) => ({
-      file,
-      title: title.slice(0, title.lastIndexOf('[')).trim().replace(/\\(.)/g, '$1'),
-      ids: ids.split(' ').filter((id) => id.startsWith('F')),
-    }))
+  const code = source.replace(COMMENT_LINE, '');
+  const groups = groupsIn(code);
+  return [...code.matchAll(TITLE)]
+    .map((match) => {
+      const [text, , title = '', ids = ''] = match;
+      const around = groupsAround(groups, match.index, indentAt(code, match.index + text.search(/['"`]/)));
+      const own = inItsTable(code, match.index, text.startsWith('['), title.slice(0, title.lastIndexOf('[')).trim());
+      return {
+        file,
+        title: [...around.map((group) => group.title), own]
+          .map(plain)
+          .filter((part) => part !== '')
+          .join(' > '),
+        ids: ids.split(' ').filter((id) => id.startsWith('F')),
+      };
+    })
     .filter((test) => test.ids.length > 0);
+}
+
+interface Group {
+  at: number;
+  indent: number;
+  title: string;
+}
+
+/** A group of tests: its title stands right behind `describe(`, or behind the table of a `describe.each`. */
+const GROUP = /^([ \t]*)describe\b(?:\.\w+)*(?:\(|[\s\S]*?\)\()\s*(['"`])((?:\\.|(?!\2)[^\\\n])*)\2\s*,/gm;
+
+function groupsIn(code: string): Group[] {
+  return [...code.matchAll(GROUP)].map(({ index, 1: indent = '', 3: title = '' }) => ({
+    at: index,
+    indent: indent.length,
+    title: title.replace(/ \[[FPI]\d+[^\]]*\]$/, ''),
+  }));
+}
+
+/** The groups that a place in formatted code is in: going up, each one that is indented less than all below it. */
+function groupsAround(groups: readonly Group[], at: number, indent: number): Group[] {
+  let least = indent;
+  return groups
+    .filter((group) => group.at < at)
+    .reverse()
+    .filter((group) => {
+      const around = group.indent < least;
+      if (around) least = group.indent;
+      return around;
+    })
+    .reverse();
+}
+
+/** Columns before the first character of the line of a place. */
+function indentAt(code: string, at: number): number {
+  const line = code.slice(code.lastIndexOf('\n', at) + 1);
+  return line.length - line.trimStart().length;
+}
+
+const TABLE_END = /\](?: as [^\n]*)?\)\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g;
+
+/** A title; for one that is a row of a table, the title of the table's test with the row in it. */
+function inItsTable(code: string, at: number, is_row: boolean, title: string): string {
+  if (!is_row) return title;
+  TABLE_END.lastIndex = at;
+  const of_table = TABLE_END.exec(code)?.[2] ?? '%s';
+  return of_table.includes('%s') ? of_table.replace('%s', () => title) : title;
+}
+
+/** A title as text: without escapes, with one mark for each value of a table, and without values at its end. */
+function plain(title: string): string {
+  return title
+    .replace(/\\(.)/g, '$1')
+    .replace(/%[sijdfo]|\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\w+/g, '…')
+    .replace(/(?:^|[:,] )[…:=, ]+$/, '')
+    .trim();
 }
 
 /** A test that is switched off in the source; a test that skips at run time (`context.skip`) is reported by its run. */
@@ -88,8 +155,11 @@ export function problemsOf(matrix: readonly Row[], tests: readonly NamedTest[]):
   return [
     ...(missing.length === 0 ? [] : [`Rows without a test or an \`instead\`: ${missing.join(' ')}.`]),
     ...(double.length === 0 ? [] : [`Rows with tests and an \`instead\`: ${double.join(' ')}; take one away.`]),
-    ...(known.size === matrix.length ? [] : ['A row stands twice in rows.yaml.']),
+    ...(known.size === matrix.length ? [] : ['A row is twice in rows.yaml.']),
     ...unknown,
+    ...tests
+      .filter(({ title }) => title === '')
+      .map(({ file }) => `${file} has a title that is its table's values alone.`),
   ];
 }
 
@@ -101,10 +171,15 @@ function render(matrix: readonly Row[], tests: readonly NamedTest[]): string {
     return `| ${row.id} | ${cell(row.fault)} | ${cell(row.expected)} | ${proof}${needs} |`;
   });
   const tested = matrix.filter((row) => tests.some((test) => test.ids.includes(row.id))).length;
+  const summary =
+    tested === matrix.length
+      ? `All ${tested} rows have tests of their own.`
+      : `${tested} of ${matrix.length} rows have tests of their own; the others say why not, and what was done instead.`;
   return `# The fault matrix
 
-Written by \`npm run generate\` from \`rows.yaml\` and from the titles of the tests, which end with the rows they show.
-${tested} of ${matrix.length} rows have tests of their own; the others say why not, and what was done instead.
+Written by \`npm run generate\` from \`rows.yaml\` and from the titles of the tests, which end with the ids of their rows.
+A title is printed as Vitest prints it: the group, \`>\`, the test. \`…\` stands for each value of a table.
+${summary}
 
 | Row | Fault | Expected | Shown by |
 |---|---|---|---|
@@ -120,7 +195,7 @@ function link({ file, title }: NamedTest): string {
 }
 
 function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('__', '\\_\\_');
 }
 
 function sources(house: string, folder: string): string[] {

@@ -26,7 +26,7 @@ const suites: readonly Suite[] = [
   },
   {
     name: 'field',
-    about: 'what tills live through, on what the field does differently from the specification',
+    about: 'journeys of tills, where upstream answers as in the field notes instead of the specification',
     promise: 'P5 P7',
     what: 'a till sees the same, whichever of the two it meets',
     files: ['--project=field'],
@@ -34,7 +34,7 @@ const suites: readonly Suite[] = [
   },
   {
     name: 'network',
-    about: 'an upstream of our own that resets, hangs, drips and lies, over real sockets',
+    about: 'a test upstream that resets, hangs, sends slowly and answers wrongly, over real sockets',
     promise: 'P2 P5 P6',
     what: 'whatever the network does, one order, never a wrong 2xx',
     files: ['test/faults/network-', 'test/faults/upstream-', 'test/faults/notices.test', 'test/faults/webhooks'],
@@ -61,7 +61,7 @@ const suites: readonly Suite[] = [
   },
   {
     name: 'secrets',
-    about: 'the canary run: planted secrets through every operation, and every sink searched in six encodings',
+    about: 'the canary run: planted secrets through every operation, and every output searched in six encodings',
     promise: 'P9',
     what: 'no token, secret or card number in clear',
     files: ['test/faults/secrets', 'test/ops/capture/capture-canaries', 'test/ops/api/url-secrets'],
@@ -92,7 +92,7 @@ const suites: readonly Suite[] = [
   },
   {
     name: 'upgrade',
-    about: 'every schema that ever was, killed between two builds, and newer files refused',
+    about: 'every earlier schema, kills between two builds, and newer files refused',
     promise: 'P15',
     what: 'no row is lost or read as something else',
     files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/faults/upstream-replay', 'test/faults/storage-'],

@@ -63,7 +63,7 @@ describe('kill -9 at any moment', { concurrent: true, timeout: LIMIT_MS }, () =>
   for (const [place, { name, kills, run }] of works.entries()) {
     if (IS_ON_SERVER && name !== ALL_AT_ONCE) continue;
     for (const [index, points] of chainsOf(anyMoment(kills)).entries()) {
-      it(`${name}, ${points.length} kills (${index + 1}) [F33]`, () =>
+      it(`${name}: no sale is lost or doubled, ${points.length} kills (${index + 1}) [F33]`, () =>
         slots(async () => {
           const seed = SEED + 1_000 * place + index;
           const [line, violations] = await run(points, seed);

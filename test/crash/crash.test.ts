@@ -23,7 +23,12 @@ const outcomes: Outcome[] = [];
 type Chain = Parameters<typeof runChain>;
 const crashes: [name: string, points: string[], killOnce: Chain[3], options?: Chain[4]][] = [
   ['C1 C2 C5 C6 C7 from the row of a create to its answer [F33]', PLAN.create, atPoint],
-  ['C3 C4 bytes sent, answer not read [F33]', anyMoment(2 * REPEATS), duringCall, { settings: ALWAYS_SENT }],
+  [
+    'C3 C4 after the bytes are sent and before the answer is read [F33]',
+    anyMoment(2 * REPEATS),
+    duringCall,
+    { settings: ALWAYS_SENT },
+  ],
   ['C8 during recovery, again and again [F33 F34]', PLAN.recovery, duringRecovery],
   ['C9 C10 C11 C12 from a webhook to the delivered notice [F33 F119]', PLAN.event, atEvent, { settings: EVENTS_ALONE }],
   ['C13 during a toggle [F33]', PLAN.toggle, duringToggle, { settle: backToOrders }],

@@ -26,7 +26,7 @@ const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
 const tally = { losses: 0, images: 0, torn: 0, acknowledged: 0, wrong: [] as string[], controls: 0, caught: 0 };
 
-it('what was acknowledged is in every image, and the server goes on with a torn one [F35]', {
+it('every acknowledged row is in every disk image, and the server starts on a torn one and continues [F35]', {
   timeout: LIMIT_MS,
 }, async () => {
   const losses = Math.ceil(IMAGES / IMAGES_OF_LOSS);

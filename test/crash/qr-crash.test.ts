@@ -12,16 +12,16 @@ const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 type Chain = Parameters<typeof runQrChain>;
 const crashes: [name: string, points: string[], work: Chain[3]][] = [
   [
-    'during a QR create, and between the cancel and the create of a replaced sale [F33]',
+    'kill -9 during a QR create, and between the cancel and the create of a replaced sale [F33]',
     PLAN.qr_create,
     sellEverywhere,
   ],
-  ['during a refund [F33]', PLAN.qr_refund, refundSales],
+  ['kill -9 during a refund [F33]', PLAN.qr_refund, refundSales],
 ];
 
 const outcomes: QrOutcome[] = [];
 
-describe('kill -9', { concurrent: true, timeout: LIMIT_MS }, () => {
+describe('QR', { concurrent: true, timeout: LIMIT_MS }, () => {
   for (const [index, [name, points, work]] of crashes.entries()) {
     it(name, async () => {
       for (const part of chainsOf(points)) {

@@ -32,7 +32,7 @@ const missing = straceMissing();
 const tally = { faults: 0, hit: 0, refused_starts: 0, stopped: 0, wrong: [] as string[] };
 
 describe('system calls on the database fail', { concurrent: true, timeout: LIMIT_MS }, () => {
-  it('in a start or under sales: no sale is lost, the end is clear, and the file opens [F36 F37 F38]', async ({
+  it('in a start or under sales: no sale is lost, the process ends with a clear error, and the file opens [F36 F37 F38]', async ({
     skip,
   }) => {
     skip(missing !== null, missing ?? '');
@@ -46,7 +46,7 @@ describe('system calls on the database fail', { concurrent: true, timeout: LIMIT
     expect(tally.hit).toBeGreaterThan(tally.faults / 2);
   });
 
-  it('in the very first start: the next one makes the file, and sells [F37 F38]', async ({ skip }) => {
+  it('in the very first start: the next start makes the file, and sales work [F37 F38]', async ({ skip }) => {
     skip(missing !== null, missing ?? '');
     for (const fault of FIRST_FAULTS) await failFirst(fault);
     expect(tally.wrong, `CRASH_SEED=${SEED}`).toEqual([]);

@@ -38,11 +38,11 @@ describe('kill -9 during an upgrade', { concurrent: true, timeout: LIMIT_MS }, (
     await upgradeUnderKills('C14 during migration', PLAN.migration);
   });
 
-  it('C14 during the copy before it: the file is untouched, and a half copy is never taken for one [F33]', async () => {
+  it('C14 during the copy before it: the file is untouched, and an incomplete copy is never used as a copy [F33]', async () => {
     await upgradeUnderKills('C14 during the copy before a migration', PLAN.copy);
   });
 
-  it('C14 during the first start: no half file is left that the next start would refuse or take for empty [F57]', async () => {
+  it('C14 during the first start: no incomplete file is left that the next start would refuse or read as empty [F57]', async () => {
     const stand = await startStand();
     try {
       for (const point of PLAN.first_start) {

@@ -50,7 +50,7 @@ async function untilShown(device: string, state: string): Promise<void> {
   );
 }
 
-it('changes of one moment are all followed, and told in the order in which they came [F48]', async () => {
+it('changes with equal times are all applied, and notified in the order of arrival [F48]', async () => {
   const { device, id, order } = await sale();
   const held = Promise.withResolvers<void>();
   hold = held.promise;
@@ -74,7 +74,7 @@ it('changes of one moment are all followed, and told in the order in which they 
   ]);
 });
 
-it('a late reading of the same moment changes nothing back [F48]', async () => {
+it('a late read with the same time reverts nothing [F48]', async () => {
   const { device, id, order } = await sale();
   await change(order, 'at_terminal');
   await untilShown(device, 'ON_TERMINAL');

@@ -63,7 +63,7 @@ function literalOf(url: string): string[] {
   return PUBLIC_URLS.filter((known) => known.url === url).map(({ address }) => address);
 }
 
-it('the corpus has 300 URLs and more, each once, and every one is judged as it stands [F113 F116]', () => {
+it('the corpus has at least 300 different URLs, and the guard accepts or refuses each as the corpus says [F113 F116]', () => {
   expect(CORPUS.length).toBeGreaterThanOrEqual(300);
   expect(new Set(CORPUS).size).toBe(CORPUS.length);
   const taken = CORPUS.filter((url) => {
@@ -78,8 +78,8 @@ it('the corpus has 300 URLs and more, each once, and every one is judged as it s
   expect(taken).toEqual(CORPUS.slice(REFUSED_URLS.length));
 });
 
-describe('every connection of the corpus', () => {
-  it('of names that are public goes to their addresses and nowhere else; of what is refused there is none [F113 F116]', async () => {
+describe('connections to the URLs of the corpus', () => {
+  it('for public names go to the addresses of the name and nowhere else; for refused URLs there are none [F113 F116]', async () => {
     await sendAll(
       async () => PUBLIC,
       (url, begun) => {
@@ -89,7 +89,7 @@ describe('every connection of the corpus', () => {
     );
   });
 
-  it('of names that turn private at the second look is begun at the first one alone [F114]', async () => {
+  it('for names whose second DNS answer is private are opened on the first answer alone [F114]', async () => {
     const asked = new Map<string, number>();
     const rebinding: Resolve = async (hostname) => {
       const times = (asked.get(hostname) ?? 0) + 1;
@@ -106,7 +106,7 @@ describe('every connection of the corpus', () => {
     expect(Math.min(...asked.values())).toBeGreaterThanOrEqual(2);
   });
 
-  it('of names that have a private address beside a public one is never begun [F114]', async () => {
+  it('for names with a private address beside a public one are never opened [F114]', async () => {
     await sendAll(
       async () => [...PUBLIC, ...PRIVATE],
       (url, begun) =>
@@ -125,17 +125,20 @@ describe('every connection of the corpus', () => {
     ['what is no address', [PUBLIC[0], { address: 'localhost', family: 4 }]],
     ['a zone', [{ address: '2606:4700::1%lo', family: 6 }]],
     ['nothing', []],
-  ] as [string, LookupAddress[]][])('of names whose addresses have %s is never begun [F114]', async (_name, mixed) => {
-    await sendAll(
-      async () => mixed,
-      (_url, begun) => expect(begun).toEqual([]),
-      { urls: NAMED_URLS },
-    );
-  });
+  ] as [string, LookupAddress[]][])(
+    'for names whose addresses include %s are never opened [F114]',
+    async (_name, mixed) => {
+      await sendAll(
+        async () => mixed,
+        (_url, begun) => expect(begun).toEqual([]),
+        { urls: NAMED_URLS },
+      );
+    },
+  );
 });
 
-describe('the connector by itself, when nothing was judged before', () => {
-  it('begins none to what is not public, for any host of the corpus and any port [F113 F114]', async () => {
+describe('the connector, without the check of the URL before it', () => {
+  it('opens no connection to an address that is not public, for any host of the corpus and any port [F113 F114]', async () => {
     const hosts = new Set(CORPUS.map((url) => URL.parse(url)?.hostname ?? '').filter((host) => host !== ''));
     for (const answers of [PRIVATE, [...PUBLIC, ...PRIVATE]]) {
       const connect = guardedConnector(POLICY, 5_000, async () => answers);
@@ -153,7 +156,7 @@ describe('the connector by itself, when nothing was judged before', () => {
   });
 
   it.each(['localhost', '127.1', '0x7f.1', '2130706433', '017700000001'])(
-    "begins none to what this machine's own resolver makes of %s [F113]",
+    "opens no connection to the addresses that this machine's resolver returns for %s [F113]",
     async (hostname) => {
       const connect = guardedConnector(POLICY, 5_000, systemResolver);
       const error = await new Promise<Error | null>((done) => {
@@ -165,8 +168,8 @@ describe('the connector by itself, when nothing was judged before', () => {
   );
 });
 
-describe('the socket after it is connected', () => {
-  it('is dropped before a byte is sent when it leads elsewhere than the address that was checked [F114]', async () => {
+describe('a connected socket', () => {
+  it('is closed before a byte is sent when its peer is not the address that was checked [F114]', async () => {
     let received = 0;
     let connections = 0;
     const server = createServer((socket) => {

@@ -60,7 +60,7 @@ describe('the order of shedding [F98]', () => {
   });
 });
 
-describe('one flood [F99]', () => {
+describe('a flood by one merchant [F99]', () => {
   it('of a merchant has its own share, and payments have the last quarter of that', () => {
     const { gate } = open();
     expect(fill(gate, 'read', 'a')).toBe(15);
@@ -195,7 +195,7 @@ it('any mix of calls keeps every limit, and ends with nothing under way [F98 F99
   );
 });
 
-it('a hundred thousand tokens are not all remembered; one that is in use is [F102]', () => {
+it('of a hundred thousand tokens, the admission remembers a bounded number, and always those in use [F102]', () => {
   const { gate } = open({ merchant_per_second: 1_000 }, '');
   gate.noteKnown('in use');
   for (let nth = 0; nth < 100_000; nth++) {
@@ -208,11 +208,11 @@ it('a hundred thousand tokens are not all remembered; one that is in use is [F10
   expect(gate.callsUnderWay()).toBe(80);
 });
 
-describe('what a call is', () => {
+describe('the class of a call', () => {
   const { operations } = loadTables('mappings');
   const classOf = callClasses(operations);
 
-  it('every create, cancel and refund of the tables is a payment, however its path ends [F98]', () => {
+  it('every create, cancel and refund of the tables is in the class of payments, however its path ends [F98]', () => {
     for (const { method, path, kind, name } of operations) {
       const target = path.replaceAll(/:[a-z_]+/g, 'X1');
       const wanted = method === 'GET' || kind === 'devices' ? 'read' : 'payment';
@@ -232,7 +232,7 @@ describe('what a call is', () => {
     ['POST', '/point/integration-api/devices/x/y/payment-intents', 'payment'],
     ['PATCH', '/point/integration-api/devices/x/y', 'payment'],
     ['POST', '/point/integration-api/devices/x', 'payment'],
-  ])('no table knows %s %s: it may be a payment, and is a %s [F98]', (method, target, wanted) => {
+  ])('%s %s is in no table: it may be a payment, so its class is %s [F98]', (method, target, wanted) => {
     expect(classOf(method, target)).toBe(wanted);
   });
 

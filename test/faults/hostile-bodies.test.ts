@@ -38,7 +38,7 @@ async function refused(headers: string[], body: string | Buffer): Promise<number
   return answer.status;
 }
 
-describe('a body that is packed [F66]', () => {
+describe('a compressed body [F66]', () => {
   it('is 413 or 415 on the ops door, and nothing of it is unpacked beyond the limit', async () => {
     for (const [encoding, bytes] of Object.entries({
       gzip: gzipSync(BOMB),
@@ -65,7 +65,7 @@ describe('a body that is packed [F66]', () => {
   });
 });
 
-describe('keys and texts', () => {
+describe('keys and texts in a body', () => {
   it.each([
     ['__proto__ with a number [F71]', '{"amount":1500,"__proto__":1}'],
     ['__proto__ with a text, spelled by its numbers [F71]', '{"amount":1500,"\\u005f_pro\\u0074o__" : "x"}'],
@@ -79,7 +79,7 @@ describe('keys and texts', () => {
     ['an amount of many places [F70]', '{"amount":1e-7}'],
     ['an amount as text with a space [F70]', '{"amount":" 10"}'],
     ['an amount as a list [F70]', '{"amount":[1500]}'],
-  ])('%s', async (_name, body) => {
+  ])('%s is refused', async (_name, body) => {
     expect(await refused(['Content-Type: application/json'], body)).toBe(400);
     expect(Object.keys(Object.prototype)).toEqual([]);
     expect(({} as Record<string, unknown>).toString).toBe(Object.prototype.toString); // of any object
@@ -90,7 +90,7 @@ describe('keys and texts', () => {
     ['an emoji of four bytes, and marks of direction [F72]', '💳\u202e\u200f'],
     ['a NUL by its number [F72]', 'a\\u0000b'],
     ['names of methods [F71]', 'toString'],
-  ])('%s in a description makes a sale', async (_name, text) => {
+  ])('%s in a description makes one sale or none, and pollutes nothing', async (_name, text) => {
     const device = shop.freshDevice();
     const body = `{"amount":1500,"description":"${text}","toString":1,"hasOwnProperty":{"valueOf":null}}`;
     const line = `POST ${POINT}/devices/${device}/payment-intents`;
@@ -100,7 +100,7 @@ describe('keys and texts', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  it('an overlong slash is two letters of a code page, and never a slash [F72]', async () => {
+  it('an overlong UTF-8 slash is read as two Windows-1252 letters, never as a slash [F72]', async () => {
     const body = Buffer.from('7b22616d6f756e74223a313530302c226465736372697074696f6e223a22c0af227d', 'hex');
     const line = `POST ${POINT}/devices/${shop.freshDevice()}/payment-intents`;
     const answer = await sendRaw(shop.app.public_url, rawRequest(line, [BEARER], body));
@@ -126,12 +126,12 @@ describe('keys and texts', () => {
 
 describe('tokens and queries', () => {
   it.each([
-    ['none at all [F84]', '', '{"amount":1500}'],
-    ['an empty one [F84]', '?access_token=', '{"amount":1500}'],
-    ['one in the body [F84]', '', `{"amount":1500,"access_token":"${tokenOf(ARGENTINA)}"}`],
-    ['one with a line end [F84]', '?access_token=a%0d%0aX-A:%20b', '{"amount":1500}'],
-    ['one of nine hundred characters [F84]', `?access_token=${'a'.repeat(900)}`, '{"amount":1500}'],
-  ])('a token that is %s is none, and is told nowhere', async (_name, query, body) => {
+    ['a request without a token [F84]', '', '{"amount":1500}'],
+    ['an empty token [F84]', '?access_token=', '{"amount":1500}'],
+    ['a token in the body [F84]', '', `{"amount":1500,"access_token":"${tokenOf(ARGENTINA)}"}`],
+    ['a token with a line end [F84]', '?access_token=a%0d%0aX-A:%20b', '{"amount":1500}'],
+    ['a token of nine hundred characters [F84]', `?access_token=${'a'.repeat(900)}`, '{"amount":1500}'],
+  ])('%s is refused, and appears nowhere', async (_name, query, body) => {
     const device = shop.freshDevice();
     const before = await posts();
     const line = `POST ${POINT}/devices/${device}/payment-intents${query}`;
@@ -148,7 +148,7 @@ describe('tokens and queries', () => {
     },
   );
 
-  it('a[x]= alone is a name like any other [F87]', async () => {
+  it('a parameter named a[x], once, is accepted [F87]', async () => {
     expect((await shop.till(`${POINT}/devices?a[x]=1&__proto__=1&constructor[prototype]=1`)).status).toBe(200);
     expect(Object.keys(Object.prototype)).toEqual([]);
   });

@@ -102,7 +102,7 @@ function expectShed(answer: Answer): void {
 }
 
 describe('one merchant floods', () => {
-  it('beyond its share it is told 503 with nothing kept or asked; the others are served [F98 F99 F100]', async () => {
+  it('beyond its share its calls get 503, without a row or an upstream call; others are served [F98 F99 F100]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_MERCHANT_CALLS: '5' });
     const [links, asked] = [count('links'), upstream.seen.length];
     // `X-Forwarded-For` makes no difference.
@@ -121,7 +121,7 @@ describe('one merchant floods', () => {
     expect(upstream.seen.slice(asked).filter(({ method }) => method === 'POST')).toHaveLength(6);
   });
 
-  it('calls that hang on legacy are its own: the others have their connections there [F99]', async () => {
+  it('its calls that hang on legacy leave connections to legacy for others [F99]', async () => {
     await open({});
     const flood = Array.from({ length: 280 }, () => puente.till('/v1/slow'));
     await underWay(280);
@@ -135,7 +135,7 @@ describe('one merchant floods', () => {
     expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(flood.map(() => 200));
   });
 
-  it('invented tokens share one room, whatever merchants they name [F99 F102]', async () => {
+  it('invented tokens share one limit, whatever merchants they name [F99 F102]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_UNKNOWN_CALLS: '4' });
     const invented = (nth: number): string => `APP_USR-4004001-112026-${String(nth).padStart(32, '0')}-${ARGENTINA}`;
     const flood = Array.from({ length: 30 }, (_, nth) =>
@@ -152,7 +152,7 @@ describe('one merchant floods', () => {
     for (const answer of answers.filter(({ status }) => status !== 200)) expectShed(answer);
   });
 
-  it('invented tokens do not keep out those that were known before a restart [F99]', async () => {
+  it('invented tokens do not shut out merchants that were known before a restart [F99]', async () => {
     const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
     const settings = { PUENTE_DATA_DIR: data_dir, PUENTE_LIMITS_UNKNOWN_CALLS: '4' };
     await open(settings);
@@ -176,7 +176,7 @@ describe('one merchant floods', () => {
 });
 
 describe('after a start, while there is too much to do', () => {
-  it('the payments of all whose token was not heard of yet share nobody’s rate [F50 F99]', async () => {
+  it('payments with tokens that were not verified yet use up no merchant’s rate [F50 F99]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_MERCHANT_PER_SECOND: '1' });
     const tokens = Array.from({ length: 10 }, (_, nth) => `APP_USR-9-9-${String(nth).padStart(32, '0')}-${BRAZIL}`);
     const first = Array.from({ length: 30 }, () => create(ARGENTINA));
@@ -199,7 +199,7 @@ describe('after a start, while there is too much to do', () => {
 });
 
 describe('too much from everybody', () => {
-  it('reads are shed while payments, and what may be one, are let in, and payments only when it is full [F98]', async () => {
+  it('reads are shed first; payments, and calls that may be payments, only when the limit is reached [F98]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '8', PUENTE_LIMITS_MERCHANT_CALLS: '8' });
     const paying = Array.from({ length: 6 }, (_, nth) => create(nth % 2 === 0 ? ARGENTINA : BRAZIL));
     await underWay(6);
@@ -229,7 +229,7 @@ describe('too much from everybody', () => {
     expect(count('events'), 'of what was shed nothing was kept').toBe(0);
   });
 
-  it('a till that leaves keeps its place until its sale is made, so that leaving makes no room [F89 F98]', async () => {
+  it('a till that disconnects holds its place until its sale is made, so that disconnecting frees no room [F89 F98]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '4', PUENTE_LIMITS_MERCHANT_CALLS: '4' });
     const leaving = Array.from({ length: 4 }, () => {
       const gone = new AbortController();
@@ -249,7 +249,7 @@ describe('too much from everybody', () => {
     expect((await create(BRAZIL)).status).toBe(201);
   });
 
-  it('while the process is late, reads are shed and payments are not [F50]', async () => {
+  it('while the event loop is late, reads are shed and payments are not [F50]', async () => {
     await open({ PUENTE_LIMITS_LAG_MS: '50' });
     gate.resolve();
     const [read, paid] = await eventually(
@@ -267,7 +267,7 @@ describe('too much from everybody', () => {
 });
 
 describe('reads that hang upstream', () => {
-  it('however many, a create whose token has to be asked about goes before them [F99]', async () => {
+  it('a create whose token has to be verified goes before them, however many they are [F99]', async () => {
     await open({
       PUENTE_UPSTREAM_POOL_CONNECTIONS: '4',
       PUENTE_TOKENS_ACCEPTED_FOR_MS: '1000',

@@ -91,7 +91,7 @@ describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {
   });
 });
 
-it('what stands behind a refused head is not done either: it may be a part of the same trick [F79 F80]', async () => {
+it('a request that follows a refused head on the connection is not served either [F79 F80]', async () => {
   const refused = creation(`POST ${CREATE}`, ['Host: other.example']);
   for (const door of [orders, legacy]) {
     const text = await untilClosed(door.app.public_url, Buffer.concat([refused, creation(`POST ${CREATE}`, [])]));
@@ -101,7 +101,7 @@ it('what stands behind a refused head is not done either: it may be a part of th
   expect(upstream.seen).toEqual([]);
 });
 
-describe('a sound head', () => {
+describe('a request with a sound head', () => {
   const SALE = '{"amount":1500,"additional_info":{"external_reference":"sale-1"}}';
   it.each([
     ['a chunk length that is no number [F80]', 'x\r\n\r\n0\r\n\r\n'],
@@ -118,7 +118,7 @@ describe('a sound head', () => {
     }
   });
 
-  it('whose length is counted wrong: the till gets the answer of its sale, not of what stands behind it [F80]', async () => {
+  it('and a wrong length: the till gets the answer of its sale, not of the bytes that follow it [F80]', async () => {
     const answer = await sendRaw(
       orders.app.public_url,
       exactly(...START, `Content-Length: ${SALE.length}`, '', `${SALE}}}\x00garbage\r\n\r\n`),
@@ -127,7 +127,7 @@ describe('a sound head', () => {
     expect(rowsOf(orders, ['links'])).toBe(1);
   });
 
-  it('to a path of another spelling is the same sale, or refused where servers read it in different ways [F78]', async () => {
+  it('and another spelling of the path is the same sale, or refused where servers read it in different ways [F78]', async () => {
     const made = (): number => upstream.seen.filter(({ path }) => path === '/v1/orders').length;
     const proxied = (): number => upstream.seen.filter(({ path }) => path.toLowerCase().includes('point')).length;
     const before = made();
@@ -138,7 +138,7 @@ describe('a sound head', () => {
     expect([made() - before, proxied()]).toEqual([0, 0]); // the sale of the previous test, as a retry
   });
 
-  it('that the client leaves while it is asked whose its token is: nothing waits for it [F89]', async () => {
+  it('whose client disconnects while its token is verified: nothing waits for it [F89]', async () => {
     const stopping = await startOutside(upstream.url, SETTINGS);
     asking = Promise.withResolvers<void>();
     const seen = upstream.seen.length;
@@ -156,7 +156,7 @@ describe('a sound head', () => {
   });
 });
 
-it('to make a tunnel is told 405, and whoever resets the connection meanwhile ends nothing else [F88]', async () => {
+it('CONNECT is answered 405, and a client that resets the connection meanwhile breaks nothing else [F88]', async () => {
   const bytes = exactly(...TUNNEL);
   const answer = await sendRaw(orders.app.public_url, bytes);
   expect([answer.status, answer.closed]).toEqual([405, true]);
@@ -169,7 +169,7 @@ it('to make a tunnel is told 405, and whoever resets the connection meanwhile en
   expect((await sendRaw(orders.app.public_url, bytes)).status).toBe(405);
 });
 
-describe('behind calls that came whole', () => {
+describe('bytes that follow whole calls on their connection', () => {
   const BODY = '{"amount":1500}';
   const sale = exactly(...START, `Content-Length: ${BODY.length}`, '', BODY);
   const read = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
@@ -195,7 +195,7 @@ describe('behind calls that came whole', () => {
   }
 
   it.each(Object.entries(behind))(
-    '%s takes no answer away, and is told nothing before them [F80 F88]',
+    '%s: each whole call gets its answer, and no answer comes before those [F80 F88]',
     async (_name, bytes) => {
       const told = untilClosed(door.app.public_url, Buffer.concat([sale, read, bytes]));
       await underWay(1); // the other waits for its turn
@@ -207,7 +207,7 @@ describe('behind calls that came whole', () => {
   );
 
   it.each(Object.entries(behind))(
-    '%s keeps no place of them once the client has gone [F80 F88 F89]',
+    '%s: the calls hold no place once the client has disconnected [F80 F88 F89]',
     async (_name, bytes) => {
       const socket = connect(Number(new URL(door.app.public_url).port), '127.0.0.1');
       socket.write(Buffer.concat([sale, read, read, bytes]));

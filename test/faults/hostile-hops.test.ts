@@ -51,7 +51,7 @@ const NAMES = ['x-secret-hop', 'te', 'trailer', 'upgrade', 'http2-settings', 'ke
 const GONE = [...NAMES, 'proxy-authorization', 'expect', 'content_length', 'x_idempotency_key'];
 
 describe('headers of one hop', () => {
-  it('are not proxied; what the till says to legacy is, untouched [F82]', async () => {
+  it('are not proxied; the other headers of the till reach legacy unchanged [F82]', async () => {
     const answer = await sendRaw(legacy.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
     expect(answer.text).toMatch(/HTTP\/1\.1 200 OK\r\n/);
     const headers = arrived(CREATE);
@@ -73,7 +73,7 @@ describe('headers of one hop', () => {
     expect(arrived(CREATE)).not.toHaveProperty('cookie');
   });
 
-  it('are not translated, and nothing else is that no table names [F82]', async () => {
+  it('are not translated, and neither is any header that no table names [F82]', async () => {
     const answer = await sendRaw(orders.app.public_url, creation(`POST ${CREATE}`, [...ONE_HOP, ...END_TO_END]));
     expect(answer.text).toMatch(/HTTP\/1\.1 201 Created\r\n/);
     const { host: _host, ...sent } = arrived('/v1/orders');
@@ -84,7 +84,7 @@ describe('headers of one hop', () => {
     expect(JSON.stringify(sent)).not.toContain('203.0.113.7');
   });
 
-  it('a wish to change the protocol is passed over, and the call answered [F82]', async () => {
+  it('an Upgrade header is ignored, and the call is answered [F82]', async () => {
     for (const door of [orders, legacy]) {
       const upgrade = ['Connection: Upgrade', 'Upgrade: h2c, websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='];
       const answer = await sendRaw(door.app.public_url, creation('GET /v1/nothing', upgrade, ''));
@@ -93,7 +93,7 @@ describe('headers of one hop', () => {
     }
   });
 
-  it('a till that waits for leave to send its body gets it; another expectation is refused [F82]', async () => {
+  it('Expect: 100-continue gets 100 Continue; any other expectation is refused [F82]', async () => {
     const [waiting, other] = ['100-continue', 'a miracle'].map((what) =>
       creation(`POST ${CREATE}`, [`Expect: ${what}`, 'Connection: close']),
     );
@@ -103,7 +103,7 @@ describe('headers of one hop', () => {
     }
   });
 
-  it('a method named twice and alike is one method [F88]', async () => {
+  it('a method override that repeats the method of the request is accepted [F88]', async () => {
     const answer = await sendRaw(orders.app.public_url, creation(`POST ${CREATE}`, ['X-HTTP-Method-Override: post']));
     expect(answer.status).toBe(201);
   });

@@ -47,7 +47,7 @@ const calls = fc.constantFrom<[string, (id: string) => string]>(
 );
 
 describe('guessed ids', () => {
-  it('no pair of a token and an id shows or ends another merchant’s sale [F92 P10]', async () => {
+  it('no pair of a token and an id shows or cancels another merchant’s sale [F92 P10]', async () => {
     const pair = fc.constantFrom(...sales).chain((sale) =>
       fc.record({
         sale: fc.constant(sale),
@@ -71,7 +71,7 @@ describe('guessed ids', () => {
     }
   });
 
-  it('a foreign id is told as an unknown one is, word for word and after the same calls upstream [F92]', async () => {
+  it('an id of another merchant is answered like an unknown one, word for word and after the same upstream calls [F92]', async () => {
     const asked = async (): Promise<string[]> =>
       (await shop.requests('/')).map(({ method, path }) => `${method} ${path}`).filter((line) => !LOOK.test(line));
     const unknown = '019539a0-0000-7000-8000-00000000dead';
@@ -91,7 +91,7 @@ describe('guessed ids', () => {
     }
   });
 
-  it('a QR sale is not reached through its path by the token of another [F92 P10]', async () => {
+  it('another merchant’s token does not reach a QR sale through its path [F92 P10]', async () => {
     const { external_id } = qr.freshTill();
     expect((await qr.till(orderPath(external_id), { method: 'PUT', body: storeOrder() })).status).toBe(204);
     for (const [method, path, body] of [

@@ -68,7 +68,7 @@ it('the inputs with every change are as many as promised, whatever the other tes
 });
 
 describe('JSON', () => {
-  it('of any text: what is taken is what the standard parser takes, number for number, or it is refused [F68 F69 F71]', () => {
+  it('of any text: it is read as the standard parser reads it, number for number, or refused [F68 F69 F71]', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const ours = attempt(() => parseJson(text), [SyntaxError]);
@@ -107,7 +107,7 @@ describe('JSON', () => {
     );
   });
 
-  it('of a body with its type: taken, 400 or 415 [F66 F72 F73 F74]', () => {
+  it('of a body with its type: accepted, 400 or 415 [F66 F72 F73 F74]', () => {
     const types = fc.constantFrom(
       ...['application/json', 'APPLICATION/JSON ; charset="UTF-8"', '', ' ', 'application/json;charset=utf-16'],
       ...[
@@ -131,11 +131,11 @@ describe('JSON', () => {
     );
   });
 
-  it('takes half a character, as legacy did; UTF-8 has none, so it shows as U+FFFD (LIM-57) [F72]', () => {
+  it('with half a surrogate pair is accepted, as legacy did; UTF-8 has none, so it shows as U+FFFD (LIM-57) [F72]', () => {
     expect(parseBody(Buffer.from(String.raw`{"title":"half \ud83d"}`), {}, 65_536)).toEqual({ title: 'half \ud83d' });
   });
 
-  it('nests as deep as thirty-two, and not deeper, in any shape [F67]', () => {
+  it('may nest thirty-two levels deep, and no deeper, in any shape [F67]', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 64 }), (isObject) => {
         const text = `${isObject.map((one) => (one ? '{"a":' : '[')).join('')}1`;
@@ -151,7 +151,7 @@ describe('JSON', () => {
     );
   });
 
-  it('of a megabyte is read, or refused, in one go, whatever it is made of [F101]', () => {
+  it('of a megabyte is read or refused in linear time, whatever it holds [F101]', () => {
     const million = 1_000_000;
     const keys = Array.from({ length: 50_000 }, (_, nth) => `"${nth}":${nth}`).join();
     const colliding = Array.from(
@@ -202,7 +202,7 @@ const words = fc.constantFrom(
 );
 
 describe('request lines and headers', () => {
-  it('of any target: a token never stays, and no parameter reaches a prototype [F76 F77 F84 F87]', () => {
+  it('of any target: no token stays in it, and no parameter reaches a prototype [F76 F77 F84 F87]', () => {
     fc.assert(
       fc.property(fc.array(words, { maxLength: 16 }), (parts) => {
         const url = `/${parts.join('')}?access_token=SECRET-TOKEN&${parts.toReversed().join('')}`;
@@ -221,7 +221,7 @@ describe('request lines and headers', () => {
     );
   });
 
-  it('of any head: one that passes has one of each that counts, plain framing and a path of ours [F78 F79 F81 F82 F88]', () => {
+  it('of any head: an accepted one has each deciding header once, plain framing and a known path [F78 F79 F81 F82 F88]', () => {
     const names = [
       'Host',
       'host',
@@ -277,20 +277,20 @@ describe('request lines and headers', () => {
   });
 });
 
-describe('a text of a till', () => {
+describe('a text from a till', () => {
   // The largest text of a body. Each card found once split the rest anew, so one caller stopped all payments.
   it.each([
     ['cards one after the other', '4 1 1 1 '.repeat(8_192)],
     ['cards of sixteen digits', '4509 9535 6623 3704 '.repeat(3_277)],
     ['a card behind every number', '12 4509953566233704 '.repeat(3_277)],
     ['no card at all', '0 '.repeat(32_768)],
-  ])('is looked through once for cards: %s [F101]', (_what, text) => {
+  ])('is searched for card numbers in one pass: %s [F101]', (_what, text) => {
     const looked = charactersLookedAt(() => [maskCards(text, false), showsSecret(text)]);
     expect(looked).toBeGreaterThan(text.length);
     expect(looked).toBeLessThan(100 * text.length);
   });
 
-  it('of a quarter of a megabyte is masked in one go, whatever it is made of [F101]', () => {
+  it('of a quarter of a megabyte is masked in linear time, whatever it holds [F101]', () => {
     const quarter = 250_000;
     const parts = [
       'eyJ',
@@ -338,7 +338,7 @@ function charactersLookedAt(work: () => unknown): number {
   }
 }
 
-it('no regular expression of ours repeats what already repeats, so none takes long over any text [F101]', () => {
+it('no regular expression of ours has nested repeats, so none is slow on any text [F101]', () => {
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const literal =
     /(?<=[=(,:!&|?[{}\s])\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/[dgimsuvy]*(?=[\s.,;)\]}])/g;

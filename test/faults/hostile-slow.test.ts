@@ -82,17 +82,17 @@ async function drip(socket: Socket, text: Buffer): Promise<string> {
 const HEAD = exactly(...START, 'Content-Length: 60000', '', '');
 
 describe('a slow client', () => {
-  it('that drips its head is ended [F94]', async () => {
+  it('that sends its head byte by byte is disconnected [F94]', async () => {
     for (const door of [orders, legacy]) expect(await drip(dial(door), HEAD)).toMatch(/^(HTTP\/1\.1 408 |$)/);
     expect(rowsOf(orders.data_dir, DEVICE)).toEqual([]);
   });
 
-  it('that says nothing at all is ended [F94]', async () => {
+  it('that sends nothing at all is disconnected [F94]', async () => {
     const silent = dial(orders);
     await once(silent.resume(), 'close');
   });
 
-  it('that says nothing of TLS to a TLS door is ended [F94]', async () => {
+  it('that starts no TLS handshake at a TLS door is disconnected [F94]', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'puente-test-'));
     const { cert, key } = await selfSigned('localhost');
     const files = { certificate_file: join(directory, 'chain.pem'), key_file: join(directory, 'key.pem') };
@@ -128,7 +128,7 @@ describe('a slow client', () => {
     rmSync(directory, { recursive: true });
   });
 
-  it('that drips its body is ended, and nothing is made of it [F95]', async () => {
+  it('that sends its body byte by byte is disconnected, and no sale is made [F95]', async () => {
     for (const door of [orders, legacy]) {
       const socket = dial(door);
       socket.write(HEAD);
@@ -138,13 +138,13 @@ describe('a slow client', () => {
     expect(rowsOf(orders.data_dir, DEVICE)).toEqual([]);
   });
 
-  it('that declares a gigabyte is told so before it sends it [F95]', async () => {
+  it('that declares a gigabyte is refused before it sends it [F95]', async () => {
     const socket = dial(orders);
     socket.write(exactly(...START, 'Content-Length: 1073741824', '', '{'));
     expect(await drip(socket, Buffer.alloc(1_000, ' '))).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('that reads nothing of its answer is ended, and legacy is not read further for it [F96]', async () => {
+  it('that reads nothing of its answer is disconnected, and no more of the legacy answer is read for it [F96]', async () => {
     const socket = dial(legacy);
     socket.pause();
     socket.write(exactly('GET /v1/big HTTP/1.1', 'Host: a', '', ''));
@@ -162,7 +162,7 @@ describe('a slow client', () => {
     expect(received).toBeLessThan(BIG.length);
   });
 
-  it('a reader that is only not fast gets all of it [F96]', async () => {
+  it('that reads its answer slowly, but does read, gets all of it [F96]', async () => {
     const socket = dial(legacy);
     socket.write(exactly('GET /v1/big HTTP/1.1', 'Host: a', 'Connection: close', '', ''));
     let received = 0;
@@ -204,13 +204,16 @@ describe('many bodies that are sent slowly', () => {
     ['ones of nobody', () => ['PUT /v1/documents HTTP/1.1', 'Host: a', 'Content-Length: 500'], '{'],
     ['events', () => ['POST /webhooks/orders HTTP/1.1', 'Host: a', 'Content-Length: 500'], '{'],
     ['long events', () => ['POST /webhooks/orders HTTP/1.1', 'Host: a', 'Content-Length: 60000'], '{'],
-  ])('with invented tokens shut out no merchant that is not known yet: %s [F95 F98]', async (_what, headFor, first) => {
-    await flood(headFor, first);
-    const sale = { body: { amount: 1500 }, token: tokenOf(BRAZIL).replace('APP_USR-', 'APP_USR-9') };
-    expect((await door.till(CREATE, sale)).status).not.toBe(503);
-    const event = await call(`${door.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD1' } } });
-    expect(event.status).not.toBe(503);
-  });
+  ])(
+    'with invented tokens do not shut out a merchant that is not known yet: %s [F95 F98]',
+    async (_what, headFor, first) => {
+      await flood(headFor, first);
+      const sale = { body: { amount: 1500 }, token: tokenOf(BRAZIL).replace('APP_USR-', 'APP_USR-9') };
+      expect((await door.till(CREATE, sale)).status).not.toBe(503);
+      const event = await call(`${door.app.public_url}/webhooks/orders`, { body: { data: { id: 'ORD1' } } });
+      expect(event.status).not.toBe(503);
+    },
+  );
 
   it.each<[string, string[], string]>([
     ['short ones', ['Content-Length: 500'], '{'],
@@ -224,8 +227,8 @@ describe('many bodies that are sent slowly', () => {
   });
 });
 
-describe('more connections than the door has', () => {
-  it('the one that is idle for longest gives way; a till is served [F97]', async () => {
+describe('more connections than the public door allows', () => {
+  it('the connection that is idle for longest is closed; a till is served [F97]', async () => {
     const idle = Array.from({ length: MOST_CONNECTIONS }, () => dial(legacy).resume());
     const ended: number[] = [];
     for (const [nth, socket] of idle.entries()) socket.once('close', () => ended.push(nth));

@@ -66,7 +66,7 @@ interface Sale {
 }
 
 it(
-  'faults of the network at every try of a create: what the till is told is true, and nothing is doubled or lost [F4 F5 F6 F8 F22 F24]',
+  'faults of the network at every try of a create: each answer to the till is true, and no sale is doubled or lost [F4 F5 F6 F8 F22 F24]',
   async () => {
     let judged = 0;
     const batches = fc.array(scenario, { minLength: TOGETHER, maxLength: TOGETHER });

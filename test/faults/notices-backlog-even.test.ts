@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 it(
-  'of many receivers with as much due, a dead and a slow one delay nobody, and the others are told evenly [F117 F120]',
+  'of many receivers with equal backlogs, a dead and a slow one delay no other, and the others get theirs evenly [F117 F120]',
   async () => {
     // The dead and the slow receiver have the oldest notices, so ordering by age alone would serve them first.
     const stand = await openNoticeStand(

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 it(
-  'a backlog is paced by host, fair between merchants, oldest first, and memory holds a page of it [F120]',
+  'a backlog is paced by host, fair between merchants and oldest first, with one page of it in memory [F120]',
   async () => {
     const small = [...NEIGHBOURS, ...OTHERS].map((merchant_id) => ({ merchant_id, notices: EACH }));
     const large = { merchant_id: LARGE, notices: COUNT - small.length * EACH };

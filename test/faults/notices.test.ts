@@ -28,7 +28,7 @@ async function receiver(act: (nth: number) => Act, options: FaultServerOptions =
   return server;
 }
 
-describe('a receiver that', () => {
+describe('receivers', () => {
   const GIGABYTE = 1024 ** 3;
   const table: [string, Act, 'delivered' | 'theirs'][] = [
     ['never answers', acts.silence, 'theirs'],
@@ -46,7 +46,7 @@ describe('a receiver that', () => {
     ['says 200 and sends a bomb', acts.gzipBomb(64 * 1024 ** 2, 200), 'delivered'],
     ['says 200 and breaks off', acts.wrongLength(200, 'half', 100), 'delivered'],
   ];
-  it('hangs, drips, floods or closes is cut in time and size, and others are told meanwhile [F117]', async () => {
+  it('that hang, send slowly, send too much or close early are cut in time and size; others get theirs meanwhile [F117]', async () => {
     const merchants = table.map((_row, index) => String(800_000_001 + index));
     const backlogs = merchants.map((merchant_id) => ({ merchant_id, notices: 1 }));
     const opened = await openNoticeStand([...backlogs, { merchant_id: OTHER, notices: 6 }]);
@@ -90,7 +90,7 @@ describe('a receiver that answers', () => {
     [500, {}, 15],
     [503, { 'retry-after': 'soon' }, 15],
   ];
-  it('anything but 200 and 201 is asked again in a quarter of an hour, or when it says, and never given up [F118]', async () => {
+  it('anything but 200 and 201 is tried again in a quarter of an hour, or after its Retry-After, and never given up [F118]', async () => {
     const merchants = table.map((_row, index) => String(800_000_001 + index));
     const opened = await openNoticeStand(merchants.map((merchant_id) => ({ merchant_id, notices: 1 })));
     closing.push(() => opened.close());
@@ -116,7 +116,7 @@ describe('a receiver that answers', () => {
     expect(server.heard.filter(({ path }) => path.startsWith('/elsewhere'))).toEqual([]);
   });
 
-  it.each([301, 302, 303, 307, 308])('%i to another place is not followed [F115]', async (status) => {
+  it.each([301, 302, 303, 307, 308])('%i with another address is not followed [F115]', async (status) => {
     const inside = await receiver(() => OK);
     const server = await receiver(() => acts.redirect(status, `${inside.url}/latest/meta-data`));
     const opened = await stand();
@@ -128,8 +128,8 @@ describe('a receiver that answers', () => {
   });
 });
 
-describe('what is set while notices wait', () => {
-  it('holds at the next attempt: another URL, none at all, and a stricter policy [F121]', async () => {
+describe('a setting that changes while notices wait', () => {
+  it('applies to the next attempt: another URL, no URL, and a stricter policy [F121]', async () => {
     const first = await receiver(() => acts.answer(500));
     const second = await receiver(() => OK);
     const opened = await stand();
@@ -161,7 +161,7 @@ describe('a receiver whose TLS is broken', () => {
     faults = await makeTlsFaults();
   });
 
-  it('is told nothing, and asked again until its TLS is well [F122]', async () => {
+  it('gets no notice, and is tried again until its TLS works [F122]', async () => {
     const broken = Object.entries(faults).filter(([name]) => name !== 'good');
     const opened = await openNoticeStand(
       broken.map((_fault, index) => ({ merchant_id: String(800_000_001 + index), notices: 1 })),

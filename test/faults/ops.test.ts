@@ -37,12 +37,12 @@ describe('a command', () => {
     name.endsWith('.ts'),
   );
 
-  it.each(commands)('%s loads no store and no driver: it can only ask the ops API [F131]', (name) => {
+  it.each(commands)('%s loads no store and no database driver: it can only use the ops API [F131]', (name) => {
     const loaded = [...loadedBy(join(SOURCES, 'ops', 'cli', name))];
     expect(loaded.filter((one) => one === 'better-sqlite3' || one.startsWith('store/'))).toEqual([]);
   });
 
-  it('the look finds a driver where there is one [F131]', () => {
+  it('the check itself finds a driver where there is one [F131]', () => {
     expect(commands.length).toBeGreaterThan(15);
     expect([...loadedBy(join(SOURCES, 'main.ts'))]).toEqual(
       expect.arrayContaining(['better-sqlite3', 'store/sqlite/store.ts']),
@@ -50,12 +50,12 @@ describe('a command', () => {
   });
 });
 
-describe('an error', () => {
+describe('an error answer', () => {
   const lines: string[] = [];
   const shop = openForAll(() => openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) }));
   const INSIDE = /node_modules|\.ts\b|\bat \w+ \(|SQLITE|puente\.db|\/src\/|undici|zod/i;
 
-  it('that a till is told has the legacy shape, an id by which operators find it, and nothing of the inside [F136]', async () => {
+  it('to a till has the legacy shape, an id by which operators find it, and no internals [F136]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 418, code: 'teapot' });
     // All are Puente's own answers; legacy's are passed on unchanged.

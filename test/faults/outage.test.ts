@@ -29,7 +29,7 @@ const create = (number: number) =>
 
 const toldOf = (id: string): number => receiver.received.filter(({ query }) => query.get('id') === id).length;
 
-it('a day without the upstream loses nothing: what was paid is told once, at a bounded pace, and new sales get through [F31 F112]', async () => {
+it('a day without upstream loses nothing: each payment is notified once, at a bounded pace, and new sales get through [F31 F112]', async () => {
   const ids: string[] = [];
   for (let number = 1; number <= SALES; number++) ids.push(idOf(await create(number)));
   outage.down = true;
@@ -82,7 +82,7 @@ function allowed(since: number): number {
   return Math.ceil(((performance.now() - since) / 1_000) * PER_SECOND) + 1;
 }
 
-it('hours of silence: every sale is found by looking, and told once [F112]', async () => {
+it('hours without webhooks: reads find the outcome of every sale, and each is notified once [F112]', async () => {
   const ids: string[] = [];
   for (let number = 71; number <= 78; number++) {
     const id = idOf(await create(number));
@@ -131,7 +131,7 @@ it('new sales go first: upstream sees them before the rest of a backlog that wai
   }
 });
 
-it('while the service asks for fewer calls the backlog rests, and payments do not [F19 F31]', async () => {
+it('while upstream answers 429 the backlog pauses, and payments do not [F19 F31]', async () => {
   const id = idOf(await create(80));
   await outage.atTerminal('pay', device(80));
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 429, times: 1 };

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => bench.close());
 
-it('a handler that throws answers 500 in the legacy shape without its inside, and the process lives [F52]', async () => {
+it('a handler that throws answers 500 in the legacy shape without internals, and the process continues [F52]', async () => {
   broken = 'create.before_row';
   const failed = await bench.till(PATH, { body: { amount: 1500 } });
   expect(failed.status).toBe(500);
@@ -26,7 +26,7 @@ it('a handler that throws answers 500 in the legacy shape without its inside, an
   expect((await bench.till(PATH, { body: { amount: 1500 } })).status).toBe(201);
 });
 
-it('an error after the order was made is no success for the till, and its retry gets the same sale [F52]', async () => {
+it('an error after the order was created is no success for the till, and its retry gets the same sale [F52]', async () => {
   const path = `${POINT}/devices/${SECOND_DEVICE}/payment-intents`;
   const sale = { body: { amount: 1600 }, headers: { 'x-idempotency-key': 'key-of-the-till' } };
   broken = 'create.answer_read';

@@ -40,7 +40,7 @@ it('shows a token of the ops door with the sandbox alone', { timeout: LIMIT_MS }
 });
 
 describe('standard output', { timeout: LIMIT_MS }, () => {
-  it('is full: its reader is stuck, and every call is answered all the same [F63]', async () => {
+  it('is full because its reader hangs: every call is answered all the same [F63]', async () => {
     const server = await startOnPipe('stuck');
     try {
       await callAll(server);
@@ -54,7 +54,7 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
     }
   });
 
-  it('is closed: calls are answered, and the lines that nobody gets are counted [F63]', async () => {
+  it('is closed: calls are answered, and the lost lines are counted [F63]', async () => {
     const server = await startOnPipe('closed');
     try {
       closeSync(server.end);

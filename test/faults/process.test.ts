@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 describe('the process', { timeout: LIMIT_MS }, () => {
-  it('is alone: a second one on its file is refused in words, and the first goes on [F59]', async () => {
+  it('is the only one on its file: a second one is refused with a sentence, and the first continues [F59]', async () => {
     const second = startChild(stand.environment, usualBuild());
     await expect(second).rejects.toMatchObject({
       code: 1,
@@ -50,7 +50,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(await sold()).toBe(true);
   });
 
-  it('is paused in the middle of creates, and sends nothing twice when it wakes [F49]', async () => {
+  it('is paused in the middle of creates, and sends nothing twice when it resumes [F49]', async () => {
     const before = keysPosted().length;
     const { sales } = await underWay(3, 300);
     running().process.kill('SIGSTOP');
@@ -68,7 +68,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(stand.sandbox.world.orders.size).toBe(new Set(keysPosted()).size);
   });
 
-  it('stalls: reads are shed, a create is made, and its own lag is no failure of the upstream [F50]', async () => {
+  it('stalls: reads are shed, a create is made, and its own lag does not count as an upstream failure [F50]', async () => {
     const known = till.sales.find(({ legacy_id }) => legacy_id !== null)?.legacy_id ?? '';
     const { sales } = await underWay(1, 100);
     running().process.kill('SIGSTOP');
@@ -88,7 +88,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(await metrics()).not.toMatch(/puente_(?:breaker_changes|safety_stops)_total[^}]*} [1-9]/);
   });
 
-  it('has no descriptor left: newcomers wait or are closed, it lives, and leaks none [F46]', async () => {
+  it('has no descriptor left: new connections wait or are closed, it continues, and leaks none [F46]', async () => {
     const { pid } = running();
     await sold();
     const before = descriptors(pid).length;
@@ -109,7 +109,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(running().alive()).toBe(true);
   });
 
-  it('is asked to end under load: not ready at once, the creates are answered, exit 0 [F53]', async () => {
+  it('gets SIGTERM under load: not ready at once, the creates are answered, exit 0 [F53]', async () => {
     const child = running();
     const { sales } = await underWay(3, 500);
     child.process.kill('SIGTERM');
@@ -125,7 +125,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(await endOf(child)).toBe(0);
   });
 
-  it('is asked twice: the second time ends it at once, and what was under way is recovered [F54]', async () => {
+  it('gets SIGTERM twice: the second ends it at once, and calls under way are recovered [F54]', async () => {
     const child = await started(stand);
     const { sales } = await underWay(2, 1_500);
     child.process.kill('SIGTERM');
@@ -136,7 +136,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     heal();
   });
 
-  it('loses its terminal: it ends like a kill; a broken pipe it outlives [F54]', async () => {
+  it('gets SIGHUP and ends as after a kill; SIGPIPE does not end it [F54]', async () => {
     const child = await started(stand);
     child.process.kill('SIGPIPE');
     expect(await sold()).toBe(true);
@@ -147,7 +147,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     heal();
   });
 
-  it('outlives a promise that is rejected unheard, and says so without the token in it [F52]', async () => {
+  it('continues after an unhandled rejection, and logs it without the token in it [F52]', async () => {
     const options = ['--import', `data:text/javascript,${encodeURIComponent(MISHAP)}`, SMALL_HEAP];
     const child = await stand.start(undefined, { ...usualBuild(), node_options: options });
     expect(child).not.toBeNull();
@@ -160,7 +160,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(await sold()).toBe(true);
   });
 
-  it('has little memory: three thousand tokens, devices and ids leave it alive, no larger, and selling [F51]', async () => {
+  it('has little memory: after three thousand tokens, devices and ids it runs, is no larger, and makes sales [F51]', async () => {
     const child = running();
     expect(child.process.spawnargs.join(' ')).toContain(SMALL_HEAP);
     const seen = new Set<number>();
@@ -179,7 +179,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(await endOf(child)).toBe(0);
   });
 
-  it('and nothing of all that has lost, doubled or orphaned a sale [F49 F53 F54]', async () => {
+  it('has lost, doubled or orphaned no sale in all these tests [F49 F53 F54]', async () => {
     await started(stand);
     const { violations } = await finishChain('process', SEED, stand, till);
     expect(violations).toEqual([]);

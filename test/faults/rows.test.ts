@@ -21,6 +21,49 @@ describe('a named test', () => {
   });
 });
 
+describe('the title of a named test', () => {
+  const titlesIn = (source: string): string[] => namedTests('some.test.ts', source).map(({ title }) => title);
+
+  it('is printed with the groups around it, and with no group before it', () => {
+    const source = [
+      `describe('another group', () => {`,
+      `  it('is whole', () => {});`,
+      `});`,
+      `describe('a client', { timeout: 5 }, () => {`,
+      `  describe.each([`,
+      `    ['http', 1],`,
+      `  ])('over %s', (_name, port) => {`,
+      `    it('is closed ${row('F1')}', () => {});`,
+      `  });`,
+      `  it("is the till's own ${row('F2')}", () => {});`,
+      `});`,
+      `it('stands alone ${row('F3')}', () => {});`,
+    ];
+    expect(titlesIn(source.join('\n'))).toEqual([
+      'a client > over … > is closed',
+      "a client > is the till's own",
+      'stands alone',
+    ]);
+  });
+
+  it('of a table row has the title of its test around it', () => {
+    const table = (title: string): string =>
+      `describe('a body', () => {\n  it.each([\n    ['a list ${row('F1')}', 1],\n  ])('${title}', (_name, one) => {`;
+    expect(titlesIn(table('%s is refused with %i'))).toEqual(['a body > a list is refused with …']);
+    expect(titlesIn(table('is refused'))).toEqual(['a body > a list']);
+  });
+
+  it.each([
+    ['%s is refused', 'a body > … is refused'],
+    ['is refused: %s', 'a body > is refused'],
+    ['%s=%j', 'a body'],
+    ['$name needs a token', 'a body > … needs a token'],
+    ['\u0024{name} needs a token', 'a body > … needs a token'],
+  ])('has one mark for each value of a table, and none at its end: %s', (title, printed) => {
+    expect(titlesIn(`describe('a body', () => {\n  it.each(all)('${title} ${row('F1')}', () => {`)).toEqual([printed]);
+  });
+});
+
 describe('the ledger refuses', () => {
   const matrix = [
     { id: 'F1', fault: 'a', expected: 'b' },
@@ -32,6 +75,7 @@ describe('the ledger refuses', () => {
     ['a row without a test', [], /without a test.*F1\./],
     ['a test of a row that is none', [test('F1'), test('F999')], /names F999/],
     ['a test of a row that says why it has none', [test('F1', 'F2')], /tests and an `instead`: F2/],
+    ['a title without words', [{ ...test('F1'), title: '' }], /title that is its table's values alone/],
   ])('%s', (_name, tests, problem) => {
     expect(problemsOf(matrix, tests)).toEqual([expect.stringMatching(problem)]);
   });

@@ -304,7 +304,7 @@ async function lookAround(): Promise<void> {
     told.push([path, (await call(shop.app.ops_url + path)).text]);
 }
 
-describe('nothing of it is', () => {
+describe('no invented secret appears', () => {
   it('in any file of the data directory: database, write-ahead log, shared memory [F133 F134]', () => {
     const files = readdirSync(shop.data_dir, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
@@ -319,13 +319,13 @@ describe('nothing of it is', () => {
     for (const file of bytes) expect([file.name, leaks(file.bytes)]).toEqual([file.name, []]);
   });
 
-  it('in the log, at its most talkative [F132 F133 F134]', () => {
+  it('in the log at level trace [F132 F133 F134]', () => {
     expect(lines.length).toBeGreaterThan(50);
     expect(leaks(lines.join(''))).toEqual([]);
     for (const line of lines) expect(line.indexOf('\n')).toBe(line.length - 1);
   });
 
-  it('in reports, traces, captures, metrics, health or any other answer of the ops door [F126 F133 F134 F135]', () => {
+  it('in any answer of the ops door: reports, traces, captures, metrics, health and others [F126 F133 F134 F135]', () => {
     const looked = new Set(told.map(([path]) => path.split('?')[0]));
     expect(looked.size).toBeGreaterThan(30);
     const shown = told.map(([, text]) => text).join('');
@@ -333,7 +333,7 @@ describe('nothing of it is', () => {
     for (const [path, text] of told) expect([path, leaks(text)]).toEqual([path, []]);
   });
 
-  it('in what a till is told, but its own words: no token and no key of anybody [F136]', () => {
+  it('in the answers to tills, except in texts of their own: no token and no key [F136]', () => {
     const refused = answers.filter(({ status }) => status >= 400);
     expect(refused.length).toBeGreaterThan(10);
     const mine = /a card number|a token that is refused|a password|URL/;

@@ -64,8 +64,8 @@ function saying(reference: string, change: Partial<Link> = {}): Link {
   return newLink({ client_reference: reference, reference_sent: CARD, held, ...change });
 }
 
-describe('what is written now', () => {
-  it('is found by the very text, comes back as it was said, and is not in the file [F134]', async () => {
+describe('a card number that is written now', () => {
+  it('is found by its exact text, is read back as it was sent, and is not in the file [F134]', async () => {
     const now = await open();
     const link = saying(GROUPED);
     await now.links.openLink(link, () => ({ kind: 'open' }));
@@ -108,8 +108,8 @@ describe('what is written now', () => {
   });
 });
 
-describe('what an older build wrote in clear', () => {
-  it('is covered by the first start, and is found and read as before [F134]', async () => {
+describe('a card number that an older build wrote in clear', () => {
+  it('is encrypted by the first start, and is found and read as before [F134]', async () => {
     const spoken = saying(CARD, { state: 'LIVE', order, order_id: orderId(1) });
     const plain = newLink({ unit: 'PAX_A910__3', client_reference: 'Mesa 5' });
     const sale = newSale({ unit: 'PAX_A910__2', client_reference: GROUPED });

@@ -75,7 +75,7 @@ describe('a log line', () => {
     return lines.join('');
   };
 
-  it('is one line whatever is in its fields, and drives no terminal [F132]', () => {
+  it('is one line whatever is in its fields, and holds no control characters [F132]', () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc
@@ -105,7 +105,7 @@ describe('a log line', () => {
     }
   });
 
-  it('has the fields of its list alone, as texts and numbers: nothing that hangs on an error or an object [F133]', () => {
+  it('has the fields of its list alone, as texts and numbers: no properties of an error or an object [F133]', () => {
     const error = Object.assign(new Error(`refused ${TOKEN}`), { token: TOKEN, config: { headers: { a: HIDDEN } } });
     const fields: Record<string, unknown> = {
       cause: error,
@@ -120,7 +120,7 @@ describe('a log line', () => {
     expect(JSON.parse(line)).toEqual({ level: 50, time: expect.any(Number), status: 401, msg: 'call failed' });
   });
 
-  it('a half of a secret does not stay where a text is cut [F133]', () => {
+  it('that is cut at its limit keeps no half of a secret [F133]', () => {
     for (let before = 220; before < 300; before += 7)
       expect(written('x', { cause: `${'a '.repeat(before / 2)}${TOKEN} and ${CARD}` })).not.toMatch(
         /APP_USR|c0ffee|5031755/,
@@ -140,13 +140,13 @@ describe('in production', () => {
     '--heapsnapshot-signal=SIGUSR2',
     '--heapsnapshot-near-heap-limit=1',
     '--abort-on-uncaught-exception',
-  ])('%s is refused, and elsewhere not [F135]', (option) => {
+  ])('%s is refused, and outside production it is not [F135]', (option) => {
     for (const options of [[option], ['--no-warnings', option], [`--no-warnings ${option} --x`]])
       expect(() => refuseOnlookers({ ...quiet, options })).toThrow(/lets others read tokens/);
     expect(() => refuseOnlookers({ ...quiet, is_production: false, options: [option] })).not.toThrow();
   });
 
-  it('nothing of the kind is let pass, and an open debugger is refused [F135]', () => {
+  it('a start without such options is allowed, and an open debugger is refused [F135]', () => {
     expect(() => refuseOnlookers(quiet)).not.toThrow();
     expect(() => refuseOnlookers({ ...quiet, inspector_url: 'ws://127.0.0.1:9229/x' })).toThrow(/A debugger/);
   });

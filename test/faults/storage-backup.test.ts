@@ -63,7 +63,7 @@ function linksIn(path: string): string[] {
 }
 
 describe('a backup', () => {
-  it('made while sales go on has every sale of before, is sound, and is what its manifest says [F61]', async () => {
+  it('made during sales has every earlier sale, is intact, and matches its manifest [F61]', async () => {
     const before = await Promise.all([1, 2, 3].map(() => shop.create(shop.freshDevice())));
     let is_over = false;
     const selling = (async () => {
@@ -114,7 +114,7 @@ describe('a backup', () => {
     expect(erased.body).toMatchObject({ erased: true, backups: expect.arrayContaining([(await making).file]) });
   });
 
-  it('that can not be written is told with the repair, and leaves nothing behind [F38]', async () => {
+  it('that can not be written is reported with the repair, and leaves nothing behind [F38]', async () => {
     const elsewhere = await mkdtemp(join(tmpdir(), 'puente-backup-none-'));
     const in_its_place = join(elsewhere, 'a file');
     writeFileSync(in_its_place, 'no directory');
@@ -162,7 +162,7 @@ describe('the schedule', () => {
   afterEach(async () => killChildren());
   afterAll(async () => rm(await home, { recursive: true, force: true }));
 
-  it('makes backups by itself; one that is killed is swept away at the next start, and no other is [F61]', async () => {
+  it('makes backups by itself; the next start deletes an interrupted one, and no other [F61]', async () => {
     const data_dir = await home;
     const kept = join(data_dir, 'backups');
     const settings = {
@@ -325,7 +325,7 @@ describe('a restore', () => {
   });
 
   it.each(['restore.aside', 'restore.in_place'])(
-    'that is killed at %s is served by no start until it is repeated, and the log of before is kept with its database [F60]',
+    'that is killed at %s is refused by every start until it is repeated, and the older log stays with its database [F60]',
     async (point) => {
       const home = await leftByAKill(order().file);
       const killed = await mkdtemp(join(tmpdir(), 'puente-restore-killed-'));

@@ -128,7 +128,7 @@ describe('a disk without room', { timeout: 2 * PATIENCE_MS }, () => {
   const why = refused.status === 0 ? null : `unshare can't be run: ${refused.stderr}`;
 
   it.for(['serve', 'restore'])(
-    'for the first tables is told by %s, with the repair [F44]',
+    'for the first tables is reported by %s, with the repair [F44]',
     async (command, { skip }) => {
       skip(why !== null, why ?? '');
       const at = mkdtempSync(join(directory, 'full-'));

@@ -167,7 +167,7 @@ describe('a full disk', () => {
   }
   const ballast = (): string => join(shop.data_dir, 'puente.db.ballast');
 
-  it('lets sales under way finish on the reserve, sends nothing new, serves reads, and recovers [F44]', async () => {
+  it('finishes the sales under way on the reserve, sends nothing new, serves reads, and recovers [F44]', async () => {
     const device = shop.freshDevice();
     const sale = idOf(await shop.create(device));
     await eventually(
@@ -215,7 +215,7 @@ describe('another process that holds the write lock', () => {
   });
   afterEach(() => shop.close());
 
-  it('stops a sale before anything is sent, and only as long as it holds it [F43]', async () => {
+  it('stops sales before anything is sent, and only while it holds the lock [F43]', async () => {
     const known = shop.freshDevice();
     const sale = idOf(await shop.create(known));
     const intruder = new Database(join(shop.data_dir, 'puente.db'));
@@ -232,7 +232,7 @@ describe('another process that holds the write lock', () => {
     expect((await shop.create(shop.freshDevice())).status).toBe(201);
   });
 
-  it('does not make one sale of two: what its till read meanwhile it knows [F43]', async () => {
+  it('does not merge two sales: an outcome that the till read meanwhile counts as read [F43]', async () => {
     const device = shop.freshDevice();
     const first = idOf(await shop.create(device));
     await shop.atTerminal('pay', { device });
@@ -263,7 +263,7 @@ function tokenOfSize(number: number, bytes: number) {
 }
 
 describe('a long reader', () => {
-  it('can not make the log grow unseen: it is told, and emptied as soon as nobody reads [F62]', async () => {
+  it('can not make the log grow unnoticed: the growth is reported, and the log is emptied once the reader ends [F62]', async () => {
     const folder = newFolder();
     const path = folder.file('puente.db');
     const seen: Room[] = [];
@@ -296,7 +296,7 @@ describe('a long reader', () => {
     }
   });
 
-  it('of our own never holds the log: many times its limit is written, and it stays within it [F62]', async () => {
+  it('of our own never holds the log: after writes of many times its limit, the log is within it [F62]', async () => {
     const folder = newFolder();
     const path = folder.file('puente.db');
     const disk = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: 32 * MIB };
@@ -321,7 +321,7 @@ describe('a long reader', () => {
     }
   });
 
-  it('of somebody else ends the growth at the disk: what it leaves free is too little for new sales [F62 F45]', async () => {
+  it('of another process lets the log fill the disk: new sales are refused before it is full [F62 F45]', async () => {
     const folder = newFolder();
     const path = folder.file('puente.db');
     const wal = (): number => (existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0);

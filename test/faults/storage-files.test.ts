@@ -36,8 +36,8 @@ async function audits(store: Awaited<ReturnType<typeof openStore>>): Promise<str
   return lines.map(({ action }) => action);
 }
 
-describe('the log of a killed process', () => {
-  it('is read back whole when it is there, with a shared-memory file that is gone or garbage [F40]', async () => {
+describe('the write-ahead log of a killed process', () => {
+  it('is read back whole, also when the shared-memory file is gone or garbage [F40]', async () => {
     const { kept, lost } = await killedAt();
     writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 0xa5));
     expect(examineFile(path)).toMatchObject({ is_log_lost: false, integrity: 'ok', wrong: null });
@@ -54,28 +54,25 @@ describe('the log of a killed process', () => {
   it.each([
     ['deleted', () => rmSync(`${path}-wal`)],
     ['garbage', () => writeFileSync(`${path}-wal`, Buffer.alloc(100_000, 0xa5))],
-  ])(
-    'that was %s leaves the last state that was written back, and the loss is written down [F40]',
-    async (_how, spoil) => {
-      const { kept, lost } = await killedAt();
-      rmSync(`${path}-shm`);
-      spoil();
-      const files = () => readdirSync(dirname(path)).filter((name) => name !== 'image.db.lock');
-      const before = files();
-      expect(examineFile(path)).toMatchObject({ is_log_lost: true, integrity: 'ok', wrong: null });
-      expect(files(), 'the look hides nothing from the start').toEqual(before);
-      const store = await openStore(path, { create: false });
-      expect(await store.links.link(kept)).toMatchObject({ unit: 'FIRST' });
-      expect(await store.links.link(lost)).toBeNull();
-      expect(store.upkeep.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
-      expect(await audits(store)).toEqual(['log lost']);
-      await store.close();
-      // Reported once: the next start adds no report.
-      const next = await openStore(path, { create: false });
-      expect(await audits(next)).toEqual(['log lost']);
-      await next.close();
-    },
-  );
+  ])('that was %s leaves the last checkpoint, and the loss is in the audit log [F40]', async (_how, spoil) => {
+    const { kept, lost } = await killedAt();
+    rmSync(`${path}-shm`);
+    spoil();
+    const files = () => readdirSync(dirname(path)).filter((name) => name !== 'image.db.lock');
+    const before = files();
+    expect(examineFile(path)).toMatchObject({ is_log_lost: true, integrity: 'ok', wrong: null });
+    expect(files(), 'the look hides nothing from the start').toEqual(before);
+    const store = await openStore(path, { create: false });
+    expect(await store.links.link(kept)).toMatchObject({ unit: 'FIRST' });
+    expect(await store.links.link(lost)).toBeNull();
+    expect(store.upkeep.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
+    expect(await audits(store)).toEqual(['log lost']);
+    await store.close();
+    // Reported once: the next start adds no report.
+    const next = await openStore(path, { create: false });
+    expect(await audits(next)).toEqual(['log lost']);
+    await next.close();
+  });
 });
 
 describe('a file that can not be used', () => {
@@ -97,7 +94,7 @@ describe('a file that can not be used', () => {
     },
   );
 
-  it('ends the process with code 1 and the runbook when it is damaged, and is never made anew [F39]', async () => {
+  it('that is damaged ends the process with code 1 and the runbook, and is never replaced by a new one [F39]', async () => {
     await (await openStore(path)).close();
     const bytes = readFileSync(path);
     bytes.fill(0xa5, 4096, bytes.length - 4096);

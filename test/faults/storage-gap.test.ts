@@ -81,7 +81,7 @@ async function backedUp(app: App, data_dir: string): Promise<() => Promise<strin
   };
 }
 
-it('cancels no sale that its till was told of after the backup, although the backup says that nobody was [F60]', async () => {
+it('a restore cancels no sale that its till learned of after the backup, although the backup does not know that [F60]', async () => {
   const data_dir = newFolder();
   const first = await start(data_dir);
   const faults = `${sandbox.url}/_sandbox/faults`;
@@ -122,7 +122,7 @@ it('cancels no sale that its till was told of after the backup, although the bac
   apps.splice(0);
 });
 
-it('adopts the sales of after the backup by their reference, under their old ids, and tells what it can not place [F60]', async () => {
+it('a restore adopts the sales made after the backup by their reference, under their old ids, and lists the others [F60]', async () => {
   const data_dir = newFolder();
   const own = { PUENTE_MAPPINGS_FOLDER: newFolder() };
   const tables = join(own.PUENTE_MAPPINGS_FOLDER, 'merchants', ARGENTINA, 'point');

@@ -55,7 +55,7 @@ describe('the lock file', () => {
     expect(readFileSync(join(HOUSE, '.npmrc'), 'utf8'), 'no other registry').not.toMatch(/registry\s*=/);
   });
 
-  it('is of this very package.json [F137]', () => {
+  it('matches package.json [F137]', () => {
     const { dependencies, devDependencies } = lock.packages[''] as Root; // npm keeps both for the root
     expect({ dependencies, devDependencies }).toEqual({
       dependencies: house.dependencies,
@@ -68,7 +68,7 @@ describe('the lock file', () => {
       expect(range, 'a version of the registry').toMatch(/^[\^~]?\d+\.\d+\.\d+(-beta\.\d+)?$/);
   });
 
-  it('is what is installed here [F137]', () => {
+  it('matches the packages that are installed [F137]', () => {
     const installed = read('node_modules/.package-lock.json') as { packages: Record<string, Locked> }; // npm's form
     const other = Object.entries(installed.packages).filter(
       ([path, { version, integrity }]) =>
@@ -124,14 +124,14 @@ describe('the audit', () => {
     ['another answer', '{"vulnerabilities":{}}'],
     ['no answer', ''],
     ['half an answer', '{"auditReportVersion":2,"vulnerab'],
-  ])('%s is told as not run, never as clean [F137]', (_what, output) => {
+  ])('%s is reported as not run, never as clean [F137]', (_what, output) => {
     const { verdict, lines } = judgeAudit(output);
     expect(verdict).toBe('not run');
     expect(lines.join()).toMatch(/^NOT RUN: /);
     expect(auditExit[verdict]).toBe(2);
   });
 
-  it('fails for what is found, unless it is explained [F137]', () => {
+  it('fails for every finding that is not explained [F137]', () => {
     expect(judgeAudit(report({}))).toMatchObject({ verdict: 'clean' });
     const found = judgeAudit(report({ express: advisory, other: { severity: 'high', via: ['express'] } }));
     expect(found).toEqual({ verdict: 'found', lines: ['express (high): Bad, https://github.com/advisories/GHSA-x'] });
@@ -144,7 +144,7 @@ describe('the audit', () => {
   });
 });
 
-it('the bill of materials names every package that runs, with its hash [F137]', () => {
+it('the bill of materials names every package of production, with its hash [F137]', () => {
   const bill = JSON.parse(billOfMaterials()) as {
     metadata: { component: { name: string } };
     components: { name: string; version: string; hashes?: { content: string }[] }[];
@@ -157,7 +157,7 @@ it('the bill of materials names every package that runs, with its hash [F137]', 
   for (const { name, hashes } of bill.components) expect(hashes?.[0]?.content, name).toMatch(/^[0-9a-f]{128}$/);
 });
 
-it('SECURITY.md says what is promised, what is not, and how to report [F137]', () => {
+it('SECURITY.md says what is promised, what is not promised, and how to report [F137]', () => {
   const text = readFileSync(join(HOUSE, 'SECURITY.md'), 'utf8');
   for (let promise = 1; promise <= 16; promise++) expect(text).toContain(`| P${promise} |`);
   for (const heading of ['## Promises', '## Limits', '## Reporting']) expect(text).toContain(heading);

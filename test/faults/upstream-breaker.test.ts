@@ -126,7 +126,7 @@ describe('a breaker', () => {
   });
 });
 
-describe('one merchant at which nothing works', () => {
+describe('a merchant whose every call fails', () => {
   /** Calls of `broken` fail from the start, those of `other` from `other_fails_at` on. */
   function offerTwo(length_ms: number, other_fails_at: number) {
     let at = 0;
@@ -154,21 +154,21 @@ describe('one merchant at which nothing works', () => {
     return { changes, count };
   }
 
-  it('is kept back alone: every call of another one goes through [F99]', () => {
+  it('is held back alone: every call of other merchants goes through [F99]', () => {
     const { changes, count } = offerTwo(120 * SECOND_MS, Number.POSITIVE_INFINITY);
     expect(count('other', 0)).toBe(24);
     expect(count('broken', 10 * SECOND_MS), 'a probe a second').toBeLessThanOrEqual(111);
     expect(changes).toEqual(['open']);
   });
 
-  it('as soon as a call of another one fails, too, all are kept back [F31]', () => {
+  it('all merchants are held back once a call of another one fails, too [F31]', () => {
     const { changes, count } = offerTwo(120 * SECOND_MS, 60 * SECOND_MS);
     expect(changes).toEqual(['open']);
     expect(count('other', 60 * SECOND_MS), 'the one that failed, and perhaps a probe').toBeLessThanOrEqual(2);
     expect(count('other', 0)).toBeGreaterThanOrEqual(13);
   });
 
-  it('that works again is tried alone, and paces nobody else [F32 F99]', () => {
+  it('is probed alone, and slows down no other merchant [F32 F99]', () => {
     let at = 0;
     const breaker = createBreaker(SETTINGS, () => at);
     const offerOf = (who: string, result: 'success' | 'failure'): boolean => {
@@ -196,7 +196,7 @@ describe('a read that a payment waits for', () => {
   const sale = { name: 'create', method: 'POST', path: '/v1/orders', token, timeout_ms: 1 } as const;
   const own = { ...read, for_payment: true };
 
-  it('goes where only reads are kept back, and is kept back where payments are, too [F31]', async () => {
+  it('is sent while only reads are held back, and held back while payments are, too [F31]', async () => {
     let at = 0;
     let works: (method: string) => boolean = (method) => method === 'POST';
     const client: UpstreamClient = {
@@ -244,7 +244,7 @@ describe('an upstream that is down for an hour and comes back', () => {
     expect(down / run.offered).toBeLessThan(0.1);
   });
 
-  it('gets everything again within five seconds, and never more than is offered [F31 P12]', () => {
+  it('gets all calls again within five seconds, and never more than tills offer [F31 P12]', () => {
     expect(run.changes.map(({ state }) => state)).toEqual(['open', 'trial', 'closed']);
     expect(run.changes.at(-1)?.at).toBeLessThanOrEqual(HOUR_MS + 5 * SECOND_MS);
     expect(busiest(run, HOUR_MS, HOUR_MS + 60 * SECOND_MS)).toBeLessThanOrEqual(per_second);
@@ -259,7 +259,7 @@ describe('an upstream that flaps every two seconds', () => {
   const run = offer(100, FLAPPING_MS + 30 * SECOND_MS, up);
   const opened_at = run.changes[0]?.at ?? 0;
 
-  it('is probed and tried at a steady pace; what is let in never swings back to all [F32]', () => {
+  it('is probed at a steady pace; the share of admitted calls never swings back to all [F32]', () => {
     expect(opened_at).toBeLessThanOrEqual(2 * SECOND_MS);
     expect(run.changes.filter(({ at, state }) => at < FLAPPING_MS && state === 'closed')).toEqual([]);
     expect(busiest(run, 4 * SECOND_MS, FLAPPING_MS)).toBeLessThanOrEqual(11);
@@ -267,7 +267,7 @@ describe('an upstream that flaps every two seconds', () => {
     expect(wasted, 'five calls in four seconds meet an upstream that is down').toBeLessThanOrEqual((300 / 4) * 5);
   });
 
-  it('gets everything again within five seconds of holding still [F32]', () => {
+  it('gets all calls again within five seconds of working steadily [F32]', () => {
     const closed = run.changes.at(-1);
     expect(closed?.state).toBe('closed');
     expect(closed?.at).toBeLessThanOrEqual(FLAPPING_MS + 5 * SECOND_MS);

@@ -101,7 +101,7 @@ describe('the connection fails after the request', () => {
     ['a content length that promises more [F8]', spoil((order) => acts.wrongLength(201, order, 10))],
     ['a content length that ends too early [F8]', spoil((order) => acts.wrongLength(201, order, -5))],
     [
-      'a last chunk that never comes [F8]',
+      'a body without its last chunk [F8]',
       spoil((order) =>
         acts.rawThenClose(
           `HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n${order.length.toString(16)}\r\n${order}\r\n`,
@@ -112,7 +112,7 @@ describe('the connection fails after the request', () => {
     await expectReplayed(twist);
   });
 
-  it('an idle connection that is closed as we write: one order for each sale [F7]', async () => {
+  it('an idle connection is closed while the request is written: one order for each sale [F7]', async () => {
     upstream.onCreate = (honest) => acts.thenClose(honest);
     const orders = upstream.orders.size;
     for (let sale = 0; sale < 12; sale++) {
@@ -124,7 +124,7 @@ describe('the connection fails after the request', () => {
   });
 });
 
-describe('two answers in one', () => {
+describe('an answer that is no readable order', () => {
   openForGroup();
 
   it.each<[string, Twist]>([
@@ -173,7 +173,7 @@ describe('two answers in one', () => {
     await expectTaken(spoil((order) => asJson(order)));
   });
 
-  it('what is no success is told in the log [F9]', async () => {
+  it('an answer that is no success is logged [F9]', async () => {
     const before = puente.alerts.length;
     await expectDoubt(spoil((order) => asJson(`[${order}]`)));
     const own = puente.alerts.slice(before).filter(({ message }) => message === 'create: ambiguous');
@@ -181,10 +181,10 @@ describe('two answers in one', () => {
   });
 });
 
-describe('silence', () => {
+describe('an upstream that does not answer', () => {
   openForGroup(SHORT);
 
-  it('is cut per try and in all, told as 504, and resolved when the upstream is back [F4]', async () => {
+  it('is cut per try and in all, answered with 504, and the sale is resolved when upstream is back [F4]', async () => {
     const device = await expectDoubt(() => acts.silence);
     await untilLive(device);
     expect(puente.row(device).client_answer, 'nobody was told of it').toBe('error');
@@ -205,23 +205,23 @@ describe('an answer that does not end', () => {
   openForGroup(SHORT);
 
   it.each<[string, Twist]>([
-    ['one byte now and then [F22]', (honest) => acts.drip(honest, 1, 40)],
-    ['early hints without end [F23]', () => acts.informationalFlood(103)],
-    ['processing without end [F23]', () => acts.informationalFlood(102)],
-    ['header lines without end', () => acts.endlessHeaders()],
+    ['an answer of single bytes [F22]', (honest) => acts.drip(honest, 1, 40)],
+    ['an endless row of 103 answers [F23]', () => acts.informationalFlood(103)],
+    ['an endless row of 102 answers [F23]', () => acts.informationalFlood(102)],
+    ['an endless head', () => acts.endlessHeaders()],
   ])('%s is cut by the timeout, and no success', async (_name, twist) => {
     await expectReplayed(twist);
   });
 });
 
-describe('an answer that is too much', () => {
+describe('an answer that is too large', () => {
   openForGroup();
   const CAP = 1024 * 1024;
 
   it.each<[string, (order: string) => Act]>([
-    ['ten thousand headers [F21]', (order) => acts.manyHeaders(10_000, 201, order)],
-    ['one header of a mebibyte [F21]', (order) => acts.longHeader(1024 * 1024, 201, order)],
-    ['one header of 17 KiB [F21]', (order) => acts.longHeader(17 * 1024, 201, order)],
+    ['a head of ten thousand headers [F21]', (order) => acts.manyHeaders(10_000, 201, order)],
+    ['a header of a mebibyte [F21]', (order) => acts.longHeader(1024 * 1024, 201, order)],
+    ['a header of 17 KiB [F21]', (order) => acts.longHeader(17 * 1024, 201, order)],
     ['a gzip bomb of 64 MiB [F21]', (order) => acts.gzipBomb(64 * 1024 * 1024, 201, order)],
     ['an endless chunked body [F21]', (order) => acts.endlessChunked(201, order)],
     ['a body of 5 GB [F21]', (order) => acts.hugeBody(5 * 1024 ** 3, 201, order)],
@@ -236,26 +236,30 @@ describe('an answer that is too much', () => {
   });
 
   it.each<[string, (order: string) => Act]>([
-    ['three hundred headers', (order) => acts.manyHeaders(300, 201, order)],
+    ['an answer of three hundred headers', (order) => acts.manyHeaders(300, 201, order)],
     ['a body of 1 MiB', (order) => asJson(order.padEnd(CAP))],
-  ])('%s is not: what is within the caps is taken at the first try [F21]', async (_name, write) => {
+  ])('%s is within the caps, and accepted at the first try [F21]', async (_name, write) => {
     await expectTaken(spoil(write));
   });
 });
 
-describe('a redirect to somebody else', () => {
+describe('a redirect to another host', () => {
   openForGroup();
   const thief = openForAll(() => startFaultServer(() => acts.json(200, {})));
 
-  it.each([300, 301, 302, 303, 307, 308])('%i is not followed, and the token goes nowhere [F20]', async (status) => {
-    // The body holds our own order, which makes it no success either.
-    const to = (order: string): Act => acts.answer(status, order, { ...JSON_TYPE, location: `${thief.url}/v1/orders` });
-    const device = await expectDoubt(spoil(to), 1);
-    expect(puente.row(device).attempts, 'a wrong address is not asked again while the till waits').toBe(1);
-    expect([thief.accepted(), thief.heard]).toEqual([0, []]);
-  });
+  it.each([300, 301, 302, 303, 307, 308])(
+    '%i is not followed, and the token is not sent there [F20]',
+    async (status) => {
+      // The body holds our own order, which makes it no success either.
+      const to = (order: string): Act =>
+        acts.answer(status, order, { ...JSON_TYPE, location: `${thief.url}/v1/orders` });
+      const device = await expectDoubt(spoil(to), 1);
+      expect(puente.row(device).attempts, 'a wrong address is not asked again while the till waits').toBe(1);
+      expect([thief.accepted(), thief.heard]).toEqual([0, []]);
+    },
+  );
 
-  it('of a read is not followed either [F20]', async () => {
+  it('that answers a read is not followed either [F20]', async () => {
     upstream.onRead = () => acts.redirect(302, `${thief.url}/v1/orders/x`);
     const device = puente.device();
     const id = (await puente.create(device)).body as { id: string };
@@ -265,7 +269,7 @@ describe('a redirect to somebody else', () => {
   });
 });
 
-describe('JSON that bites', () => {
+describe('hostile JSON', () => {
   openForGroup();
 
   /** The order with other members first, so a parser that keeps the last duplicate reads an honest order. */
@@ -274,10 +278,10 @@ describe('JSON that bites', () => {
   it.each<[string, string]>([
     ['a nest of 100,000 lists [F24]', `"more":${'['.repeat(100_000)}${']'.repeat(100_000)}`],
     ['a nest of 40 lists [F24]', `"more":${'['.repeat(40)}${']'.repeat(40)}`],
-    ['__proto__ deep inside [F24]', '"more":{"deep":{"__proto__":{"polluted":true}}}'],
+    ['a nested __proto__ [F24]', '"more":{"deep":{"__proto__":{"polluted":true}}}'],
     ['constructor.prototype [F24]', '"constructor":{"prototype":{"polluted":true}}'],
     ['the same key twice with different values [F24]', '"status":"canceled"'],
-    ['bytes that are no UTF-8 [F24]', '"more":"\xff"'],
+    ['invalid UTF-8 [F24]', '"more":"\xff"'],
   ])('%s is no success and pollutes nothing', async (_name, more) => {
     await expectReplayed(spoil((order) => asJson(withMore(order, more))));
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);

@@ -52,7 +52,7 @@ async function mismatches(): Promise<ReconcileNews[]> {
   return news.map((line) => JSON.parse(line) as ReconcileNews).filter((one) => one.news === 'mismatch');
 }
 
-it('a payment dated before what was read is shown, announced once, and frees its terminal [F27]', async () => {
+it('a payment dated before the last read is shown, notified once, and frees its terminal [F27]', async () => {
   const first = await sale();
   change(first, 'at_terminal', 2);
   expect((await read(first)).body).toMatchObject({ state: 'ON_TERMINAL' });
@@ -65,7 +65,7 @@ it('a payment dated before what was read is shown, announced once, and frees its
   expect((await puente.create(first.device)).body).toMatchObject({ device_id: first.device });
 });
 
-it('so is one that only an event tells of, and that only the reconciliation finds [F27]', async () => {
+it('a payment dated before the last read that only an event or only the reconciliation brings is shown, too [F27]', async () => {
   const [by_event, found] = [await sale(), await sale()];
   for (const one of [by_event, found]) {
     change(one, 'at_terminal', 7_200);
@@ -87,7 +87,7 @@ it.each([
   ['expired', 'ABANDONED'],
   ['failed', 'ERROR'],
 ])(
-  '%s dated before what was read is the end, too; a payment dated even earlier replaces it [F27]',
+  '%s dated before the last read is a terminal state, too; a payment dated even earlier replaces it [F27]',
   async (status, shown) => {
     const one = await sale();
     change(one, 'at_terminal', 4);
@@ -104,7 +104,7 @@ it.each([
   },
 );
 
-it('an order that waits for a person, dated before what was read, is let go when its time is over [F27]', async () => {
+it('an order that waits for a person, dated before the last read, releases its terminal when it expires [F27]', async () => {
   const one = await sale();
   change(one, 'at_terminal', 2);
   await read(one);
@@ -118,7 +118,7 @@ it('an order that waits for a person, dated before what was read, is let go when
   );
 });
 
-it('a lagging machine brings nothing back, however it dates what it says [F27]', async () => {
+it('an upstream machine that lags reverts nothing, however it dates its answers [F27]', async () => {
   const one = await sale();
   change(one, 'processed', 0, PAID);
   expect((await read(one)).body).toMatchObject({ state: 'FINISHED' });

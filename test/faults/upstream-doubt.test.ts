@@ -97,7 +97,7 @@ describe('a create in doubt', () => {
     expect(orderOf(device).id).toBe(row.order_id);
   });
 
-  it('the terminal is taken on a replay, by our own order: busy for now, then adopted by its event [F17]', async () => {
+  it('a replay finds the terminal busy with our own order: busy for now, then adopted by its event [F17]', async () => {
     upstream.onCreate = (honest, _heard, nth) =>
       nth === 1 ? acts.unheard(honest, acts.reset) : refusal(409, 'already_queued_order_for_terminal');
     const device = puente.device();
@@ -112,7 +112,7 @@ describe('a create in doubt', () => {
     expect(bodiesFor(device), 'no other key, and no create more').toHaveLength(triesOf(device).length);
   });
 
-  it('a token that dies in the middle of the tries: held, and taken up again with a fresh one [F18]', async () => {
+  it('a token that expires in the middle of the tries: the sale is held, and continued with a fresh one [F18]', async () => {
     upstream.onCreate = (honest, heard, nth) => {
       if (nth === 1) return acts.unheard(honest, acts.reset);
       return heard.headers.authorization === `Bearer ${FRESH_TOKEN}` ? honest : refusal(401, 'unauthorized');
@@ -133,8 +133,8 @@ describe('a create in doubt', () => {
   });
 });
 
-describe('an order that says odd things', () => {
-  it('a status nobody knows, and fields nobody knows: not final, counted, and the till lives on [F25]', async () => {
+describe('an order with unexpected values', () => {
+  it('an unknown status and unknown fields: not final, counted, and the till goes on [F25]', async () => {
     const { id, order } = await sale();
     Object.assign(order, { surprise: { deep: [1, 2] }, config: { ...(order.config as object), new_thing: true } });
     end(order, 'held_for_review');
@@ -152,7 +152,7 @@ describe('an order that says odd things', () => {
     ['amounts as numbers', (text) => text.replace(/"amount":"([\d.]+)"/g, '"amount":$1')],
     ['a total as a number with decimals', (text) => text.replace(/^\{/, '{"total_amount":15.00,')],
     ['a ticket number as a number', (text) => text.replace(/"point":\{/, '"point":{"ticket_number":77,')],
-  ])('%s is taken: nothing is lost [F26]', async (_name, rewrite) => {
+  ])('%s is accepted: nothing is lost [F26]', async (_name, rewrite) => {
     upstream.onCreate = (honest) => (socket, heard) => {
       acts.unheard(honest, acts.silence)(socket, heard);
       const text = JSON.stringify(upstream.orders.get(heard.headers['x-idempotency-key'] ?? ''));
@@ -176,8 +176,8 @@ describe('an order that says odd things', () => {
   });
 });
 
-describe('reads that lag or deny', () => {
-  it('an older version than the one we know: the newer one is served [F27]', async () => {
+describe('reads that are late or fail', () => {
+  it('an older version than the stored one: the stored one is served [F27]', async () => {
     const { id, order } = await sale();
     const before = { ...order };
     end(order, 'at_terminal');
@@ -200,7 +200,7 @@ describe('reads that lag or deny', () => {
     expect(puente.alerts.slice(before).map(({ cause }) => cause)).toContain('status 404');
   });
 
-  it('a cancel times out, its order can not be read, and the next one says already canceled: a success [F29]', async () => {
+  it('a cancel times out, its order can not be read, and the next cancel gets "already canceled": a success [F29]', async () => {
     const { device, id } = await sale();
     upstream.onCancel = (honest, _heard, nth) =>
       nth === 1 ? acts.unheard(honest, acts.silence) : refusal(409, 'order_already_canceled');
@@ -213,8 +213,8 @@ describe('reads that lag or deny', () => {
   });
 });
 
-describe('a create in doubt for minutes, on a clock that is moved on', () => {
-  it('a 500 for ever: single tries that grow apart to half a minute, and the same bytes in all [F12]', async () => {
+describe('a create that is in doubt for minutes', () => {
+  it('an endless 500: single tries at intervals that grow to half a minute, with the same bytes in all [F12]', async () => {
     upstream.onCreate = () => refusal(500, 'internal_error');
     const device = puente.device();
     expect((await puente.create(device)).status).toBe(504);

@@ -42,7 +42,7 @@ async function offerSales(): Promise<{ device: string; told: Answer }[]> {
 }
 
 describe('an upstream that answers every create with 500', () => {
-  it('is sent at most 1.1 times what tills offer, probes included; what is shed is not written [F31 P12 I15]', async () => {
+  it('is sent at most 1.1 times what tills offer, probes included; shed calls leave no row [F31 P12 I15]', async () => {
     upstream.onCreate = () => acts.json(500, { errors: [{ code: 'internal_error' }] });
     const sales = await offerSales();
     const shed = sales.filter(({ told }) => told.status === 503);
@@ -59,7 +59,7 @@ describe('an upstream that answers every create with 500', () => {
     );
   });
 
-  it('comes back by itself: every sale in doubt gets its one order, and new ones go through [F31]', async () => {
+  it('recovers: every sale in doubt gets its one order, and new sales go through [F31]', async () => {
     upstream.onCreate = (honest) => honest;
     const told = await eventually(
       () => puente.create(puente.device()),
@@ -80,7 +80,7 @@ describe('an upstream that answers every create with 500', () => {
 });
 
 describe('an upstream that resets everything', () => {
-  it('reads are answered from what is stored, and soon without asking [F31]', async () => {
+  it('reads are answered from the store, and soon without an upstream call [F31]', async () => {
     const device = puente.device();
     const { id } = (
       await eventually(
@@ -99,8 +99,8 @@ describe('an upstream that resets everything', () => {
   });
 });
 
-describe('a stall of our own', () => {
-  it('is not taken for silence of the upstream: what came in meanwhile is read [F50]', async () => {
+describe('an event-loop stall', () => {
+  it('does not count as an upstream timeout: answers that arrived meanwhile are read [F50]', async () => {
     const server = await startFaultServer(() => (socket, heard) => {
       acts.json(200, {})(socket, heard);
       const until = performance.now() + 500;

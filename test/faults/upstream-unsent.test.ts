@@ -71,7 +71,7 @@ describe('a certificate or protocol that must be refused', () => {
   });
 });
 
-describe('nobody to talk to', () => {
+describe('an upstream that can not be reached', () => {
   // The first Puente has stopped; the next one reads the token's owner from the same database.
   beforeAll(() => puente.close());
 
@@ -93,7 +93,7 @@ describe('nobody to talk to', () => {
     await expectUnsentAt('http://upstream.invalid');
   });
 
-  it('a port that neither takes nor refuses connections is given up after the connect timeout [F2]', async () => {
+  it('a port that neither accepts nor refuses connections is given up after the connect timeout [F2]', async () => {
     const hole = await startBlackHole();
     const till = await expectUnsentAt(hole.url, {
       PUENTE_CREATE_DEADLINE_MS: '9000',
@@ -104,7 +104,7 @@ describe('nobody to talk to', () => {
     expect(till.alerts.map((alert) => alert.cause)).toContain('UND_ERR_CONNECT_TIMEOUT');
   });
 
-  it('a free way afterwards: the next sale on a terminal that was refused before goes through [F1]', async () => {
+  it('the next sale on that terminal goes through once upstream can be reached [F1]', async () => {
     const till = await openTill(await refusedUrl(), { PUENTE_DATA_DIR: data_dir });
     const device = till.device();
     expect((await till.create(device)).status).toBe(502);

@@ -81,7 +81,7 @@ describe('a forged event', () => {
     expect(noticesOf(sale)).toBe(0);
   });
 
-  it('with upper-case hex under the right secret is none [F103]', async () => {
+  it('does not include one with upper-case hex under the right secret: that is verified [F103]', async () => {
     const sale = await silentSale();
     const before = inboxOf(shop.data_dir).length;
     await sendEvent(shop.app.public_url, {
@@ -92,16 +92,16 @@ describe('a forged event', () => {
   });
 });
 
-describe('where unverified events are refused', () => {
+describe('an event, where unverified events are refused,', () => {
   const strict = openForAll(() => openShop({ ...QUIET, PUENTE_WEBHOOK_UNVERIFIED: 'refuse' }));
 
-  it.each(forged)('one with %s is answered 401 and not kept [F103]', async (_name, header) => {
+  it.each(forged)('with %s is answered 401 and not kept [F103]', async (_name, header) => {
     const answer = await sendEvent(strict.app.public_url, { id: inventedOrder(1), header });
     expect(answer.status).toBe(401);
     expect(inboxOf(strict.data_dir)).toEqual([]);
   });
 
-  it('one under another secret is answered 401, and the true one is taken [F103]', async () => {
+  it('under another secret is answered 401, and the genuine one is accepted [F103]', async () => {
     const id = inventedOrder(2);
     expect((await sendEvent(strict.app.public_url, { id, secret: 'not the secret' })).status).toBe(401);
     expect(inboxOf(strict.data_dir)).toEqual([]);
@@ -110,12 +110,12 @@ describe('where unverified events are refused', () => {
   });
 });
 
-describe('a true event once more', () => {
+describe('a genuine event that is sent again', () => {
   it.each([
     ['a minute', 60_000],
     ['a day', DAY_MS],
     ['a year', 365 * DAY_MS],
-  ])('%s later changes nothing and tells nobody [F104]', async (_name, age_ms) => {
+  ])('%s later changes nothing and sends no notice [F104]', async (_name, age_ms) => {
     const sale = await toldSale();
     const before = stored(sale);
     const known = inboxOf(shop.data_dir).length;
@@ -126,7 +126,7 @@ describe('a true event once more', () => {
     expect(noticesOf(sale)).toBe(1);
   });
 
-  it('and a thousand times is one change, one notice, and few reads [F105]', async () => {
+  it('a thousand times is one change, one notice, and few reads [F105]', async () => {
     const sale = await silentSale();
     await shop.atTerminal('pay', { device: sale.device });
     const reads = (await shop.requests(`/v1/orders/${sale.order_id}`)).length;
@@ -147,8 +147,8 @@ describe('a true event once more', () => {
   });
 });
 
-describe('a flood', () => {
-  it('of random ids reads nothing, is capped, and leaves creates and true events alone [F109]', async () => {
+describe('a flood of events', () => {
+  it('with random ids reads nothing, is capped, and does not affect creates and genuine events [F109]', async () => {
     const small = await openShop({ ...QUIET, PUENTE_WEBHOOK_WAITING_LIMIT: '500' });
     try {
       const statuses = new Map<number, number>();
@@ -176,7 +176,7 @@ describe('a flood', () => {
     }
   });
 
-  it('for one order leaves a few rows, whatever it says [F109]', async () => {
+  it('for one order leaves a few rows, whatever the events hold [F109]', async () => {
     const sale = await silentSale();
     const told = Array.from({ length: 200 }, (_, nth) => `order.forged_${nth}`);
     await Promise.all(
@@ -189,7 +189,7 @@ describe('a flood', () => {
   });
 });
 
-it('an inbox that can not commit answers 503, and takes the event when it is sent again [F110]', async () => {
+it('an inbox that can not commit answers 503, and accepts the event when it is sent again [F110]', async () => {
   const id = inventedOrder(777);
   const other = new Database(join(shop.data_dir, 'puente.db'));
   other.exec('BEGIN IMMEDIATE');
@@ -212,7 +212,7 @@ describe('an event in another shape', () => {
     ['a list', (id) => [{ id }]],
     ['an envelope with text in it', (id) => ({ message: JSON.stringify({ data: { id } }) })],
   ];
-  it.each(shapes)('(%s) is taken as a hint all the same [F111]', async (_name, shape) => {
+  it.each(shapes)('(%s) is used as a hint all the same [F111]', async (_name, shape) => {
     const sale = await silentSale();
     await shop.atTerminal('pay', { device: sale.device });
     const body = shape(sale.order_id);

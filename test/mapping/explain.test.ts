@@ -15,7 +15,7 @@ const CREATE = [
 ];
 
 describe('a request', () => {
-  it('with a whole number in another spelling is told like the plain one [F69]', () => {
+  it('with a whole number in another spelling is explained like the plain one [F69]', () => {
     const told = (amount: string) =>
       explain(tables, [...CREATE.slice(0, 4), `{"amount": ${amount}}`].join('\n'), { site: 'MLA', received_at });
     expect(told('1.5E+3').upstream).toMatchObject({ body: { transactions: { payments: [{ amount: '15.00' }] } } });

@@ -15,7 +15,7 @@ function verify(signature_header: string, more: Partial<SignedDelivery> = {}) {
 }
 
 describe('a signature', () => {
-  it('with parts that mean nothing here, even twice, is read by its own [F103]', () => {
+  it('with unknown parts, even twice, is read by its known parts [F103]', () => {
     expect(verify(`v0=x,ts=${MS},v0=y,,v1=${GOOD}`).verified).toBe(true);
   });
 

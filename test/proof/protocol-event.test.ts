@@ -107,7 +107,7 @@ describe('an event of an order', () => {
     ['by its reference without a merchant', { order_id: null, user_id: null }],
     ['without order and reference', { order_id: null, reference: null }],
     ['nobody knows', { order_id: orderId(5), reference: 'other' }],
-  ])('%s is parked, and nothing is asked [F108]', async (_which, change) => {
+  ])('%s is parked, without an upstream call [F108]', async (_which, change) => {
     await live();
     expect(await handled(change)).toEqual([PARKED]);
     expect(stand.asked).toEqual([]);
@@ -298,7 +298,7 @@ describe('an event ahead of the answer to its create', () => {
   });
 
   it.each([true, false])(
-    'whose order upstream does not have is tried some times more, signed: %s [F28]',
+    'whose order upstream does not know is tried a few times more, signed: %s [F28]',
     async (verified) => {
       await open('SENDING');
       const event = await received({ verified });
@@ -407,7 +407,7 @@ describe('an event of a sale that a restored file lacks', () => {
   const reference = derivedReference(LOST);
   const gap = () => ({ from: NOON - 60_000, until: NOON + 60_000 }) as ReturnType<Store['upkeep']['restoredGap']>;
 
-  it('gives it its link again, and is done [F60]', async () => {
+  it('creates its link again [F60]', async () => {
     watched({ restoredGap: gap });
     const config = { point: { terminal_id: 'PAX_LOST' } };
     stand.answers = [reads({ external_reference: reference, config })];

@@ -178,7 +178,7 @@ describe('a create without an outcome', () => {
     ['what was left of its life', 10 * MINUTE_MS, 6 * MINUTE_MS, 9 * MINUTE_MS],
     ['a moment', 2 * MINUTE_MS + 1, 7 * MINUTE_MS, 1],
     ['no longer than most orders live, however long it was asked to', 365 * DAY_MS, 215 * DAY_MS, 20 * MINUTE_MS],
-  ])('whose end came while nobody looked holds its unit for %s [F47]', async (_what, late_ms, over_ms, held_ms) => {
+  ])('whose deadline passed without a read holds its unit for %s [F47]', async (_what, late_ms, over_ms, held_ms) => {
     let link = await due({ next_check_at: NOON - late_ms, expires_at: NOON - over_ms, sealed_body: null });
     const until = NOON + held_ms;
     while (stand.now < until) {
@@ -199,7 +199,7 @@ describe('a create without an outcome', () => {
     expect((await heardOut(link)).state).toBe('LOST');
   });
 
-  it('calls for the events of its reference once more before it is given up [F28]', async () => {
+  it('applies the events of its reference once more before it is given up [F28]', async () => {
     const link = await due({ expires_at: NOON - LOST_AFTER_MS - 1, sealed_body: null });
     for (const reference of [link.reference_sent, 'somebody-elses']) {
       const event = { order_id: orderId(1), reference, user_id: MERCHANT, action: 'order.processed' };
@@ -217,7 +217,7 @@ describe('a create without an outcome', () => {
   });
 });
 
-describe('an order that was let go because its terminal was wanted', () => {
+describe('an order that was released so that its terminal can take a new sale', () => {
   const waiting = { status: 'action_required' };
 
   /** Shown as CONFIRMATION_REQUIRED, and due for its next check. */
@@ -250,7 +250,7 @@ describe('an order that was let go because its terminal was wanted', () => {
     expect(await looked(again)).toMatchObject({ legacy_state: 'CONFIRMATION_REQUIRED', next_check_at: null });
   });
 
-  it('is looked at for as long as one may go on unseen, whatever the wall clock says, and ever less often [F47]', async () => {
+  it('is read ever less often until its time limit, whatever the wall clock says [F47]', async () => {
     const link = await released();
     let tick_ms = 5_000;
     const ports = { ...stand.ports, clock: { ...stand.ports.clock, monotonic: () => tick_ms } };
@@ -361,7 +361,7 @@ describe('a live order', () => {
     expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
   });
 
-  it('is given up when no read has found it for as long as one may go on unseen [F28]', async () => {
+  it('is given up when no read has found it within the time limit [F28]', async () => {
     const seen = await afterLooks(await over(), [
       [0, MISSING],
       [10 * MINUTE_MS, MISSING],
@@ -380,7 +380,7 @@ describe('a live order', () => {
     expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LIVE', 'LIVE', 'LOST']);
   });
 
-  it('that upstream does not know is not given up because the wall clock has jumped [F47]', async () => {
+  it('that upstream does not know is not given up because the wall clock jumped [F47]', async () => {
     const clock = { ...stand.ports.clock, monotonic: () => 5_000 };
     const looks: [number, UpstreamOutcome][] = [
       [0, MISSING],

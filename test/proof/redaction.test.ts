@@ -42,7 +42,7 @@ describe('a secret', () => {
   });
 });
 
-describe('a covered text', () => {
+describe('an encrypted text', () => {
   const cover = createCover(createSecretKey(Buffer.alloc(32, 7)));
   const other = createCover(createSecretKey(Buffer.alloc(32, 8)));
 
@@ -60,7 +60,7 @@ describe('a covered text', () => {
     '~covered1:',
     '~covered1:AAAA',
     'mesa '.repeat(205),
-  ])('%s is unreadable, comes out the same each time, and comes back [F134]', (text) => {
+  ])('%s is unreadable, has the same ciphertext each time, and is decrypted again [F134]', (text) => {
     const stored = cover.text(text);
     expect(stored).toMatch(/^~covered1:[A-Za-z0-9+/]+=*$/);
     expect(cover.text(text)).toBe(stored);
@@ -84,7 +84,7 @@ describe('a covered text', () => {
     );
   });
 
-  it.each([0, 12, 20, 40])('shows a changed byte: at %i [F133]', (at) => {
+  it.each([0, 12, 20, 40])('is refused when a byte was changed: at %i [F133]', (at) => {
     const bytes = Buffer.from(cover.text(`card ${CARD}, of table 4`).slice('~covered1:'.length), 'base64');
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     expect(() => cover.open(`~covered1:${bytes.toString('base64')}`)).toThrow(/stored bytes were changed/);

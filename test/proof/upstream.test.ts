@@ -131,7 +131,7 @@ describe('a whole answer', () => {
     expect(await outcomeOf(429, { ...JSON_TYPE, 'retry-after': ['3', '9'] }, '{}')).toEqual(answered(429, {}, 3_000));
   });
 
-  it('may be as large as the limit, and is cut one byte above [F21]', async () => {
+  it('may be as large as the limit, and is cut when it is one byte larger [F21]', async () => {
     const full = begin();
     full.head(200, JSON_TYPE);
     full.data(`"${'x'.repeat(MAX_BYTES - 10)}`);

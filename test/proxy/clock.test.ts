@@ -4,7 +4,7 @@ import { rememberingClock } from '../../src/proxy/clock.ts';
 
 const sleep = async (): Promise<void> => undefined;
 
-it('tells how far ahead it was read since it was asked, also when it was set back meanwhile [F47]', () => {
+it('the clock reports how far ahead it ran since the last call, also when it was set back meanwhile [F47]', () => {
   let wall = 1_000;
   const clock = rememberingClock({ now: () => wall, sleep, monotonic: () => 400 });
   expect(clock.furthest?.()).toBe(Number.NEGATIVE_INFINITY);

@@ -55,7 +55,7 @@ it.each<[string, () => Memory, number]>([
   ['tokens that nobody could judge', unproven, 1_000],
   ['units whose create was not written down', unrecorded, 10_000],
   ['answers that are kept', answers, 20_000],
-])('%s: the newest are known, and never more than the capacity [F51]', (_what, open, capacity) => {
+])('%s: the newest entries are remembered, and never more than the capacity [F51]', (_what, open, capacity) => {
   const memory = open();
   for (let nth = 0; nth < MANY; nth++) memory.keep(`key ${nth}`);
   let known = 0;

@@ -109,7 +109,7 @@ describe('the rows', () => {
 });
 
 describe('the commands', () => {
-  it('do nothing that the API can not: each is named by a row, or needs no running Puente [F131]', () => {
+  it('do nothing that the API does not offer: each is named by a row, or needs no running Puente [F131]', () => {
     const named = new Set(opsRoutes.map(({ command }) => command.replace(/ --.*/, '')));
     const others = commands.map(({ name }) => name).filter((name) => !named.has(name));
     const alone = [...LOCAL, ...SHORTHANDS].filter((name) => name !== BOTH);

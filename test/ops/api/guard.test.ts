@@ -35,7 +35,7 @@ describe('a call that a browser makes', () => {
     expect((await get({ 'sec-fetch-site': 'none' })).status).toBe(200);
   });
 
-  it('to ask whether it may (preflight) gets no permission [F125]', async () => {
+  it('as a preflight gets no permission [F125]', async () => {
     const answer = await call(bench.app.ops_url + MERCHANT, {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'PUT' },
@@ -91,7 +91,7 @@ async function statusFor(host: string, path: string): Promise<number> {
 
 describe('every answer', () => {
   it.each(['/api/merchants', '/api/nothing', '/healthz', '/readyz', '/metrics', '/nothing', '/api/merchants/%zz'])(
-    '%s may not run, be framed, be kept or be taken for something else [F126]',
+    '%s may not run scripts, be framed, be cached or be read as another type [F126]',
     async (path) => {
       const { headers } = await bench.ops(path);
       expect(headers).toMatchObject({
@@ -105,7 +105,7 @@ describe('every answer', () => {
     },
   );
 
-  it('to a refusal has one shape, and nothing of the inside [F136]', async () => {
+  it('that refuses has one shape, and no internals [F136]', async () => {
     for (const [path, options] of [
       ['/api/nothing', {}],
       ['/api/merchants/%zz', {}],
@@ -126,7 +126,7 @@ describe('every answer', () => {
   });
 });
 
-describe('what nobody asked for', () => {
+describe('an unknown parameter or field', () => {
   it.each([
     [
       'a field of a body',

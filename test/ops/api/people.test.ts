@@ -94,7 +94,7 @@ describe('every row', () => {
     expect((await auditsOf(bench.data_dir)).map(({ who }) => who)).toEqual(['ben', 'eva', 'operator']);
   });
 
-  it('tells nobody which routes there are [F123]', async () => {
+  it('answers 401 before it says whether the route exists [F123]', async () => {
     for (const path of ['/api', '/api/', '/api/nothing', '/API/merchants', '/api/%6derchants', '/api//merchants']) {
       expect([path, (await call(bench.app.ops_url + path)).status]).toEqual([path, 401]);
     }
@@ -120,7 +120,7 @@ describe('tokens', () => {
     expect((await call(path, { token: OPS_TOKEN })).status, 'the owner stays').toBe(200);
   });
 
-  it('that are wrong too often are told to wait, and logged no more; right ones always pass [F123]', async () => {
+  it('that are wrong too often get 429, and are logged no more; right ones always pass [F123]', async () => {
     const clock = movedClock();
     const lines: string[] = [];
     const log = createLog('info', { write: (line) => void lines.push(line) });
@@ -149,7 +149,7 @@ describe('tokens', () => {
     expect((await call(`${bench.app.ops_url}/api/merchants`, { token: ANA.token })).status).toBe(200);
   });
 
-  it('are told apart by the constant-time comparison and by nothing else [F124]', () => {
+  it('are compared by the constant-time comparison alone [F124]', () => {
     const token = new Secret(OPS_TOKEN);
     const members = membersOf({ token, tokens: {} });
     const known = (given: string): boolean => personOf(members, `Bearer ${given}`, 0) !== null;
@@ -158,7 +158,7 @@ describe('tokens', () => {
     expect([known(OPS_TOKEN), known('another token')]).toEqual([true, false]);
   });
 
-  it('are known by their digest alone, whatever the header looks like [F124]', () => {
+  it('are compared by their digests alone, whatever the header looks like [F124]', () => {
     const members = membersOf({
       token: new Secret(OPS_TOKEN),
       tokens: { ana: { role: 'viewer', token: new Secret(ANA.token), expires_at: 5 } },

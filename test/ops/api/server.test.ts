@@ -53,7 +53,7 @@ const REFUSED: [string, string, unknown, number][] = [
 ];
 
 describe('changes that are refused', () => {
-  it('are told with the right status, and change nothing [F127 F128]', async () => {
+  it('get the right status, and change nothing [F127 F128]', async () => {
     shop = await openShop();
     for (const [name, path, body, status] of REFUSED) {
       const answer = await shop.ops(path, { method: 'PUT', body });
@@ -82,7 +82,7 @@ describe('changes that are refused', () => {
     }
   });
 
-  it('of two operators at once, the second is told [F128]', async () => {
+  it('of two operators at once: the second gets 409 [F128]', async () => {
     shop = await openShop();
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, nth) =>
@@ -170,7 +170,7 @@ describe('changes', () => {
   });
 });
 
-describe('health and numbers', () => {
+describe('health and metrics', () => {
   it('count and log an upstream error that no row of its own tells, so that it gets one', async () => {
     const lines: string[] = [];
     shop = await openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) });
@@ -221,7 +221,7 @@ describe('health and numbers', () => {
     expect(text).toMatch(/^puente_http_request_duration_seconds_sum\{.*lane="legacy",outcome="ok".*\} \d/m);
   });
 
-  it('are open to a probe, count what happened, and name nobody [F102 F135]', async () => {
+  it('need no token, count what happened, and name no merchant, unit or token [F102 F135]', async () => {
     shop = await openShop();
     const device = shop.freshDevice();
     const id = idOf(await shop.create(device, { additional_info: { external_reference: 'private-reference-7' } }));

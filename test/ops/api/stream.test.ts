@@ -84,7 +84,7 @@ describe('a streamed answer', () => {
     expect([answer.status, answer.text, answer.headers['content-disposition']]).toEqual([200, '', undefined]);
   });
 
-  it('is made no faster than it is read, and no further once the reader has gone [F130]', async () => {
+  it('is produced no faster than it is read, and no further once the client disconnects [F130]', async () => {
     const { seen, parts } = endless();
     const { port } = new URL(await open(parts));
     const socket = connect(Number(port), '127.0.0.1');
@@ -121,7 +121,7 @@ describe('a streamed answer', () => {
     expect([answer.status, answer.body]).toEqual([404, { error: 'not_found', message: 'There is no such merchant.' }]);
   });
 
-  it('that fails by a fault of ours has the same id in the log and in the answer, and tells no more [F136]', async () => {
+  it('that fails by an internal fault has the same id in the log and in the answer, and no internals [F136]', async () => {
     const url = await open(async function* () {
       yield* [];
       throw new Error('the disk is gone');

@@ -133,7 +133,7 @@ describe('a key in the path or the query of a URL', () => {
   });
 });
 
-it('a URL that an older build left in clear is sealed by the next start, and still told to [F55]', async () => {
+it('a URL that an older build left in clear is encrypted by the next start, and still gets its notices [F55]', async () => {
   const { origin } = new URL(receiver.url);
   await shop.notify(ARGENTINA, { dialect: 'point_integration_ipn' });
   const { data_dir } = shop;

@@ -120,7 +120,7 @@ describe('verdicts', () => {
     expect(await book.evidence.differences({}, NOW)).toEqual([]);
   });
 
-  test('a whole number in another spelling is the plain one [F69]', async () => {
+  test('a whole number in another spelling counts as the plain one [F69]', async () => {
     const { readiness, book } = await assessed(lines(create({}, { body: '{"amount":1500.0}' })), { site: 'MLA' });
     expect(await book.evidence.verdicts()).toMatchObject([{ verdict: 'accepted', count: 1 }]);
     expect(readiness).toMatchObject([{ blockers: [] }]);

@@ -127,7 +127,7 @@ describe.each(forms)('%s', (form) => {
     expect(svg).toMatch(/>legacy<\/text>[\s\S]*>orders<\/text><\/g><\/svg>$/);
   });
 
-  it('has no style, script or address in it, whatever tills call their fields [F126]', () => {
+  it('a chart has no style, script or address in it, whatever the field names of tills are [F126]', () => {
     const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\0\u001b[2J\ud800\uffff\u00a0&nbsp;]]>';
     const svg = draw[form]({
       ...data,

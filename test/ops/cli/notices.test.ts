@@ -88,7 +88,7 @@ describe('replay', () => {
   });
 });
 
-describe('a text of a till that could drive a terminal', () => {
+describe('a text from a till with control sequences of a terminal', () => {
   it('is printed by `trace` without its control characters, for people and for scripts [F132]', async () => {
     const external_reference = 'ref\u001b[2J\u009b1A\u202e';
     const body = { amount: 1500, additional_info: { external_reference } };

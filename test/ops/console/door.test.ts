@@ -201,7 +201,7 @@ describe('the language', () => {
 });
 
 describe('the headers', () => {
-  it('let pages load from this door alone, and programs nothing at all [F126]', async () => {
+  it('let pages load from this door alone, and allow other answers no forms [F126]', async () => {
     const policy = String((await at('/sign-in')).headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("form-action 'self'");

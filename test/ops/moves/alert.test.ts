@@ -139,7 +139,7 @@ it('takes a group of as many alerts as it names, with all their labels', async (
   expect((await send(webhook(group))).body).toMatchObject({ rolled_back: [BRAZIL], unknown: [UNSEEN] });
 });
 
-it('withdraws a move that waits for a second person, with the alert as its reason in words, whatever the clock says [F47]', async () => {
+it('an alert withdraws a move that waits for a second person, with the alert as its reason, whatever the clock says [F47]', async () => {
   const strict = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true', PUENTE_MOVES_GATE: 'advise' });
   const propose = async (target: object) =>
     ((await strict.move(target, BEN, BRAZIL)).body as { proposed: { id: string } }).proposed.id;

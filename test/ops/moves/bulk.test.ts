@@ -123,7 +123,7 @@ it('does not keep others from their step when one fails', async () => {
   await store.close();
 });
 
-describe('by a clock that was set back [F47]', () => {
+describe('after the clock was set back [F47]', () => {
   const HOUR_MS = 3_600_000;
   const [first, second] = ['700100300', '700100400'];
   const tables = loadTables(join(HOUSE, 'mappings'));

@@ -166,7 +166,7 @@ const rollBack = async (id: string, at: number) => {
 };
 const itemStates = async (): Promise<unknown[]> => (await stored()).items.map(({ state }) => state);
 
-describe('by a clock that was set back [F47]', () => {
+describe('a ramp after the clock was set back [F47]', () => {
   const [first = '', second = '', third = ''] = MERCHANTS;
 
   it('a merchant steps back once for each stop since its step began, however that is dated', async () => {
@@ -209,7 +209,7 @@ describe('by a clock that was set back [F47]', () => {
   });
 });
 
-it('counts no sale that was made before the clock was set back [F47]', async () => {
+it('a ramp counts no sale that was made before the clock was set back [F47]', async () => {
   const [merchant_id = ''] = MERCHANTS;
   for (const created_at of [NOON, NOON + HOUR_MS]) {
     const unit = `till ${created_at}`;
@@ -283,7 +283,7 @@ describe('a process that ends between a step back and the pause leaves both to t
   });
 });
 
-describe('of the calls of a step', () => {
+describe('the calls of a step', () => {
   const [merchant_id = ''] = MERCHANTS;
   /** Rows that were read. */
   let rows: number;
@@ -340,7 +340,7 @@ describe('of the calls of a step', () => {
     ]);
   });
 
-  it('those recorded before the clock was set back are passed over, and hold up no later one [F47]', async () => {
+  it('that were recorded before the clock was set back are ignored, and hold up no later ones [F47]', async () => {
     await called({ at: NOON + 24 * HOUR_MS, outcome: 'fault' });
     await called({});
     expect(await readCalls(counting(NOON + 6_000))).toMatchObject({ calls: 1, faults: 0 });

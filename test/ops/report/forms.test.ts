@@ -23,7 +23,7 @@ const { en } = loadWords();
 
 describe('CSV', () => {
   it.each(['=1+1', '+1', '-1+2', '@sum(a1)', '\tx', '\rx', '\0=1', '＝1', '  =1', '\n=1', '|calc', '%0a'])(
-    'a cell %j is no formula [F129]',
+    'a cell %j does not start a formula [F129]',
     (text) => {
       const line = csvLine([text]);
       expect(line).toMatch(/^"'/);

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 /** A quarter of the exchanges needs more: unless they are summed page by page, the child process runs out of memory. */
 const HEAP_MB = 32;
 
-it('their sums agree, from a heap that could not hold them [F130]', () => {
+it('the sums of a million calls are right, from a heap that could not hold the calls [F130]', () => {
   const child = spawnSync(
     process.execPath,
     [`--max-old-space-size=${HEAP_MB}`, join(import.meta.dirname, 'memory-child.ts'), '200000'],

@@ -210,7 +210,7 @@ describe('the period', () => {
   });
 });
 
-describe('forms', () => {
+describe('all formats of a report', () => {
   it('CSV: every list, and every exchange', async () => {
     const json = await report();
     for (const part of reportParts) {
@@ -270,7 +270,7 @@ describe('forms', () => {
     expect(headers['content-disposition']).toContain('puente-report-all-merchants.html');
   });
 
-  it('what an operator wrote is harmless in each: no formula, no markup, nothing that drives a terminal [F126 F129 F132]', async () => {
+  it('show texts of operators without formulas, markup or control characters [F126 F129 F132]', async () => {
     const decisions = await shop.ops('/api/report?format=csv&part=decisions');
     expect(decisions.text).toContain(`"'=HYPERLINK(""http://x.example"")`);
     const html = await shop.ops('/api/report?format=html');
@@ -281,7 +281,7 @@ describe('forms', () => {
     for (const { text } of [decisions, html, json]) expect(text).not.toMatch(/[\u001b\u009b]/);
   });
 
-  it('none of them shows where notices go, or a token [F133]', async () => {
+  it('show no notice URL and no token [F133]', async () => {
     for (const form of ['json', 'html', 'csv&part=exchanges', 'csv&part=assumptions', 'csv&part=decisions']) {
       const { text } = await shop.ops(`/api/report?format=${form}`);
       for (const secret of [SECRET_URL, 'tenant=7', 'APP_USR', OPS_TOKEN]) expect(text, form).not.toContain(secret);

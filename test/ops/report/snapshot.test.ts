@@ -28,7 +28,7 @@ function busy(store: Store, meanwhile: () => Promise<void>): Store {
   });
 }
 
-it('is one snapshot: calls that are recorded during it change nothing in it, and are in the next one [F130]', async () => {
+it('a report is one snapshot: calls that are recorded during it change nothing in it, and are in the next one [F130]', async () => {
   const harness = await openHarness();
   try {
     const { store } = harness;

@@ -572,7 +572,7 @@ describe('the recorder', () => {
     expect(steps).toBe(1 + 1 + 2);
   });
 
-  it('deletes nothing for a clock that is wrong by years [F47]', async () => {
+  it('deletes nothing when the clock is wrong by years [F47]', async () => {
     const exchange = await recorded(newExchange());
     now += 10 * settings.kept_ms;
     await recorded(newExchange());

@@ -110,8 +110,8 @@ describe('refused', () => {
   });
 });
 
-describe('canceled', () => {
-  it('answers the id alone, frees the terminal, and the second DELETE finds nothing [F93]', async () => {
+describe('a cancel', () => {
+  it('answers the id alone and frees the terminal; the second DELETE finds nothing [F93]', async () => {
     const answer = await shop.cancel(device, id);
     expect([answer.status, answer.body]).toEqual([200, { id }]);
     expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
@@ -135,7 +135,7 @@ describe('canceled', () => {
     expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
   });
 
-  it('a cancel whose outcome could not even be read is a success when it is repeated [F29]', async () => {
+  it('whose outcome could not be read is a success when it is repeated [F29]', async () => {
     await shop.fault({ ...CANCEL, kind: 'no_answer', when: 'after' });
     await shop.fault({ method: 'GET', path: '/v1/orders/*', kind: 'reset' });
     await shop.upstreamSettings({ webhook_mode: 'drop' });
@@ -144,7 +144,7 @@ describe('canceled', () => {
     expect([answer.status, answer.body]).toEqual([200, { id }]);
   });
 
-  it('two at once are one, and so is its repetition until the till has read it; upstream is asked once [F93]', async () => {
+  it('two at once are one, and so is a repetition until the till has read the outcome: one upstream call [F93]', async () => {
     const answers = await Promise.all([shop.cancel(device, id), shop.cancel(device, id)]);
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
     expect((await shop.cancel(device, id)).status).toBe(200);
@@ -153,7 +153,7 @@ describe('canceled', () => {
     expect((await shop.requests(`/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`)).length).toBe(1);
   });
 
-  it('a cancel during the create waits for it [F93]', async () => {
+  it('during the create waits for it [F93]', async () => {
     const other = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', delay_ms: 300 });
     const creating = shop.create(other);

@@ -40,7 +40,7 @@ async function expectCreate(faults: object[], expected: Expectation): Promise<vo
   expect(await shop.orders(device)).toHaveLength(expected.orders);
 }
 
-describe('refused for sure: the row ends, nothing exists upstream [F16]', () => {
+describe('a definite refusal ends the row, and nothing exists upstream [F16]', () => {
   openForGroup();
 
   it.each([

@@ -12,7 +12,7 @@ import { startOutside } from './unruly.ts';
 /** Ends in the victim's id; upstream never issued it. */
 const INVENTED = `APP_USR-9999-112026-ffffffffffffffffffffffffffffffff-${ARGENTINA}`;
 
-describe('strangers', () => {
+describe('a token of another merchant', () => {
   let shop: Shop;
   let device: string;
   let id: string;

@@ -138,7 +138,7 @@ describe('streaming', () => {
     await expect(answer.body.text()).rejects.toThrow();
   });
 
-  it('bytes that are no request are not answered in the middle of an answer [F80]', async () => {
+  it('invalid bytes behind a request are not answered in the middle of its answer [F80]', async () => {
     const gate = Promise.withResolvers<void>();
     const server = await streamServer(async (response) => {
       response.writeHead(200, { 'content-length': '1000' });

@@ -261,7 +261,7 @@ describe('held back', () => {
     expect(notice?.headers['x-signature']).toMatch(/^ts=/);
   });
 
-  it('nowhere, when the address is one the guard refuses: it can not even be set [F113]', async () => {
+  it('a notification URL that the guard refuses can not even be set [F113]', async () => {
     shop = await openShop({ PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false' });
     receiver = await startReceiver();
     const refused = await shop.notify(ARGENTINA, { notice_url: receiver.url });

@@ -132,7 +132,7 @@ describe('bodies that are refused', () => {
     await expectUntouched(device, before);
   });
 
-  it('a declared length beyond 64 KiB: told at once, without waiting for the body, and the connection ends [F65]', async () => {
+  it('a declared length beyond 64 KiB: answered at once, without waiting for the body, and the connection ends [F65]', async () => {
     const device = shop.freshDevice();
     const before = await asked();
     const answer = await raw(
@@ -274,7 +274,7 @@ describe('what legacy tolerated', () => {
     expect(answer.status).toBe(201);
   });
 
-  it.each(['gzip', 'x-gzip', ' GZIP '])('a body that is packed: %s [F66]', async (encoding) => {
+  it.each(['gzip', 'x-gzip', ' GZIP '])('a compressed body: %s [F66]', async (encoding) => {
     const device = shop.freshDevice();
     const headers = [AUTHORIZATION, JSON_TYPE, `Content-Encoding: ${encoding}`];
     const answer = await raw(`POST ${creation(device)}`, headers, gzipSync('{"amount":1500}'));

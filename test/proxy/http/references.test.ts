@@ -19,7 +19,7 @@ function sale(device: string, reference: unknown) {
   return shop.create(device, { additional_info: { external_reference: reference, print_on_terminal: false } });
 }
 
-describe('what does not fit goes as a derived one [F86]', () => {
+describe('a reference that does not fit is replaced upstream by a derived one [F86]', () => {
   it.each(['Pedido 002', 'a'.repeat(65), 'señal·1', '🧾 42', 'a/b?c=d&e', '"quoted"\n', '-'.repeat(300), ''])(
     '%j',
     async (reference) => {
@@ -46,14 +46,14 @@ describe('what does not fit goes as a derived one [F86]', () => {
   );
 });
 
-describe('what fits goes as it is', () => {
+describe('a reference that fits', () => {
   it.each(['sale-77', 'A'.repeat(64), '12_3_0f-9'])('%j', async (reference) => {
     const device = shop.freshDevice();
     await sale(device, reference);
     expect((await shop.orders(device)).map((order) => order.external_reference)).toEqual([reference]);
   });
 
-  it('used again after the first was paid, it is derived, and both tills read their own [F86]', async () => {
+  it('and is used again after the first sale was paid is derived, and both tills read their own [F86]', async () => {
     const device = shop.freshDevice();
     const first = idOf(await sale(device, 'repeats'));
     await shop.atTerminal('pay', { device });

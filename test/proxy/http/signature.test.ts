@@ -71,7 +71,7 @@ describe('verified', () => {
   });
 });
 
-describe('not verified', () => {
+describe('signatures that are not verified', () => {
   const table: [string, Partial<SignedDelivery>][] = [
     ['no header', { signature_header: null }],
     ['empty header', { signature_header: '' }],

@@ -76,7 +76,7 @@ describe('a 201 that is not provably our order [F9]', () => {
   });
 });
 
-describe('answers that are not an answer', () => {
+describe('answers without an outcome', () => {
   it.each([
     ['429 with Retry-After 0 is repeated at once [F19]', '0', 201, 2],
     ['429 with Retry-After 60 is not waited for [F19]', '60', 429, 1],

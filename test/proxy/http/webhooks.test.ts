@@ -113,7 +113,7 @@ function allHandled(): Promise<InboxRow[]> {
   );
 }
 
-describe('what is not an event of ours', () => {
+describe('an event that is not about an order of ours', () => {
   it.each([
     ['a body that is no JSON', 400, '{"data":'],
     ['an empty body', 400, ''],
@@ -132,7 +132,7 @@ describe('what is not an event of ours', () => {
     expect(inbox('all')).toEqual(before);
   });
 
-  it('an order nobody knows is parked without asking upstream [F108 F109]', async () => {
+  it('about an unknown order is parked without an upstream call [F108 F109]', async () => {
     const id = unknown();
     expect((await tell({ id })).status).toBe(200);
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
@@ -148,13 +148,13 @@ describe('what is not an event of ours', () => {
     expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
   });
 
-  it('an event that names another merchant for our order moves nothing [F108]', async () => {
+  it('that names another merchant for our order changes nothing [F108]', async () => {
     const { order_id } = await silentOrder(shop.freshDevice());
     await tell({ id: order_id, user_id: BRAZIL });
     expect((await allHandled()).map((row) => row.state)).toEqual(['parked']);
   });
 
-  it('an event for an order that is not there is tried some times more, not believed [F108]', async () => {
+  it('for an order that upstream does not know is tried a few times more, and changes nothing [F108]', async () => {
     const device = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
     await shop.create(device, { additional_info: { external_reference: 'mine' } });
@@ -169,8 +169,8 @@ describe('what is not an event of ours', () => {
   });
 });
 
-describe('true events in every disorder', () => {
-  it('processed, then at_terminal, then created: the end stays [F106]', async () => {
+describe('genuine events in every order of arrival', () => {
+  it('processed, then at_terminal, then created: the terminal state stays [F106]', async () => {
     const device = shop.freshDevice();
     const { id, order_id } = await silentOrder(device);
     await shop.atTerminal('pay', { device });
@@ -182,7 +182,7 @@ describe('true events in every disorder', () => {
     expect(receiver.received.map(topicOf).sort()).toEqual(['payment', INTENT]);
   });
 
-  it('before the answer of our own create: one order, the payment is not lowered by the late answer [F107]', async () => {
+  it('before the answer of our own create: one order, and the late answer does not revert the payment [F107]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 300 });
     const creating = shop.create(device);
@@ -209,7 +209,7 @@ describe('true events in every disorder', () => {
     expect(shop.rows(device)).toMatchObject([{ state: 'DONE', order_id: order?.id, legacy_state: 'FINISHED' }]);
   });
 
-  it('parked by its order id alone, then adopted when the create settles [F107]', async () => {
+  it('parked by its order id alone, then applied when the create has its answer [F107]', async () => {
     const device = shop.freshDevice();
     await shop.upstreamSettings({ webhook_mode: 'drop' });
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 350 });

@@ -265,7 +265,7 @@ describe('a connection', () => {
     }
   });
 
-  it('asks anew each time, so that a name that turned private is refused [F114]', async () => {
+  it('looks the name up each time, so that one that turned private is refused [F114]', async () => {
     const again = connectTo(PRIVATE, 'rebind.example.com', [HERE, [{ address: '169.254.169.254', family: 4 }]]);
     expect(await again()).toBe('127.0.0.1');
     await expect(again()).rejects.toMatchObject({ code: 'blocked_address' });

@@ -462,7 +462,7 @@ describe('each notice by itself', () => {
   });
 });
 
-describe('the receiver is looked up at send time', () => {
+describe('the receiver is read at send time', () => {
   it('so a URL that changes while a notice waits is used [F121]', async () => {
     const old = await receiver((socket) => socket.write(answer(500, '')));
     const fresh = await receiver();
@@ -542,7 +542,7 @@ describe('the receiver is looked up at send time', () => {
 });
 
 describe('the pace', () => {
-  it('is two to one host, and a receiver that hangs does not hold up another [F117]', async () => {
+  it('is two attempts at a time to one host, and a receiver that hangs does not hold up another [F117]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
     listen(ARGENTINA, hanging.url);
@@ -641,7 +641,7 @@ describe("a merchant's crowded host", () => {
     expect(hanging.told).toHaveLength(2);
   });
 
-  it('hides none of the others behind it, however many wait there [F117 F120]', async () => {
+  it('does not hide the notices for others, however many wait for it [F117 F120]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
     listen(ARGENTINA, hanging.url);
@@ -661,8 +661,8 @@ describe("a merchant's crowded host", () => {
   });
 });
 
-describe('when things break', () => {
-  it('an attempt that is cut before its record is made again, with the same request id [F119]', async () => {
+describe('faults', () => {
+  it('an attempt that is cut before it is recorded is repeated, with the same request id [F119]', async () => {
     let answers = false;
     const { url, told } = await receiver((socket) => {
       if (answers) socket.write(answer(200, ''));

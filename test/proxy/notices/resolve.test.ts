@@ -87,7 +87,7 @@ it('a name that is never answered for IPv6 is found by its IPv4 address, before 
   hanging.splice(0);
 });
 
-it('a name that nobody answers for ends as a fault of the look-up, in the time it has [F117]', async () => {
+it('a name that no DNS server answers for fails as a DNS fault, within its time [F117]', async () => {
   const impatient = publicResolver({ servers: () => [here], longest_ms: 20 });
   await expect(impatient('hang-here.example.com')).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   for (const { query, from } of hanging.splice(0)) send(query, from, NAME_ERROR);

@@ -107,7 +107,7 @@ describe('the end', () => {
   });
 });
 
-describe('readRetryAfter [F19]', () => {
+describe('a Retry-After header is read [F19]', () => {
   const table: [string | null | undefined, number | null][] = [
     [null, null],
     [undefined, null],

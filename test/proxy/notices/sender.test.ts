@@ -28,7 +28,7 @@ function notice(url: string) {
   return { url, headers: { 'content-type': 'application/json', accept: '*/*' }, body: '{"id":"ñ"}' };
 }
 
-describe('what a receiver may answer', () => {
+describe('answers of a receiver', () => {
   const table: [number, 'delivered' | 'theirs'][] = [
     [200, 'delivered'],
     [201, 'delivered'],
@@ -104,7 +104,7 @@ describe('receivers that misbehave', () => {
     expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
   });
 
-  it('those that hang are cut at the timeout [F117]', async () => {
+  it('that hang are cut at the timeout [F117]', async () => {
     const { url } = await receiver(() => {});
     const result = await sender({ timeout_ms: 200 }).send(notice(url));
     expect(result).toEqual({

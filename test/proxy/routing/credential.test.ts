@@ -49,7 +49,7 @@ describe('the last token of a merchant', () => {
     expect([await isUsed(), await isUsed(open())]).toEqual([false, false]);
   });
 
-  it('is used for seven days when it was stored by a clock that was two years slow [F47]', async () => {
+  it('is used for seven days, although the clock was two years slow when it was stored [F47]', async () => {
     now -= 730 * DAY_MS;
     await identify(ports, TOKEN);
     now += 730 * DAY_MS;

@@ -139,7 +139,7 @@ describe('the merchant order of a QR sale', () => {
   });
 });
 
-describe('what the merchant is told of a QR sale', () => {
+describe('notices of a QR sale', () => {
   it('its end when nobody can find its order any more, and nothing when there never was one', () => {
     const { link } = read([order('created', 1)]);
     const told = (of: Link): string[] =>

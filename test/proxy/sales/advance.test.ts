@@ -28,7 +28,7 @@ function readIn(readings: Order[], start: Link = link(), how: AdvanceRules = rul
   return current;
 }
 
-describe('older readings change nothing [F27]', () => {
+describe('older reads change nothing [F27]', () => {
   it.each([
     ['created after at_terminal', [order('at_terminal', 5), order('created', 1)], 'ON_TERMINAL'],
     ['at_terminal after processed', [order('processed', 9), order('at_terminal', 5)], 'FINISHED'],
@@ -244,7 +244,7 @@ describe('a Point order that is canceled when its time is over', () => {
   });
 });
 
-describe('what tills see, and what they are told', () => {
+describe('answers and notices', () => {
   it.each([
     ['created', 'OPEN', 'LIVE', []],
     ['at_terminal', 'ON_TERMINAL', 'LIVE', []],
@@ -285,7 +285,7 @@ describe('what tills see, and what they are told', () => {
     });
   });
 
-  it('an approval after a cancel wins, is announced, and is remarked [F30]', () => {
+  it('an approval after a cancel wins, is notified, and is logged [F30]', () => {
     const step = advance(readIn([order('canceled', 5)]), order('processed', 9), tables, rules);
     expect(step.change.legacy_state).toBe('FINISHED');
     expect(step.notices.map(({ topic }) => topic)).toEqual(['point', 'payment']);

@@ -107,10 +107,13 @@ describe('a create that orders refuse', () => {
     expect(found(create)).toMatchObject(expected);
   });
 
-  it.each(['1500.0', '1.5E+3', '150000e-2'])('but not for a whole number that is spelled %s [F69]', (written) => {
-    const body = parseJson(`{"amount":${written},"payment":{"type":"credit_card","installments":${written}}}`);
-    expect(found(intent('MLB', body))).toMatchObject({ verdict: 'accepted', error: null });
-  });
+  it.each(['1500.0', '1.5E+3', '150000e-2'])(
+    'but a whole number that is spelled %s is not such a create [F69]',
+    (written) => {
+      const body = parseJson(`{"amount":${written},"payment":{"type":"credit_card","installments":${written}}}`);
+      expect(found(intent('MLB', body))).toMatchObject({ verdict: 'accepted', error: null });
+    },
+  );
 
   it('is told with the rule and its field, and without a value', () => {
     const { detail } = found(intent('MLA', { amount: 1500 }, { path: { device_id: 'GERTEC-1' } }));

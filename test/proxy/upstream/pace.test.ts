@@ -61,7 +61,7 @@ it.each([
   ['as long as it says', 5_000, 5_000],
   ['a second when it says nothing', null, 1_000],
   ['a minute at most', 3_600_000, 60_000],
-])('a 429 rests everything for %s, and what is started meanwhile is not sent [F19]', async (_name, said, rest_ms) => {
+])('a 429 pauses all calls for %s, and calls that start meanwhile are not sent [F19]', async (_name, said, rest_ms) => {
   const { upstream, calls, clock } = paced(10, [limited(said)]);
   await upstream.send(CALL);
   expect(upstream.rests()).toBe(true);
@@ -75,7 +75,7 @@ it.each([
 });
 
 it.each([-3_600_000, -30_000, 3_600_000])(
-  'a wall clock that is set by %i ms changes no pace and no rest [F47]',
+  'a wall clock that is set by %i ms changes neither the pace nor a pause [F47]',
   async (set_ms) => {
     const { upstream, calls, clock } = paced(10, [OK, limited(30_000)]);
     await upstream.send(CALL);

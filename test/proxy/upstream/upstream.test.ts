@@ -179,7 +179,7 @@ describe('a read that a payment waits for', () => {
     expect(order).toEqual(['GET /v1/orders/x', 'POST /v1/orders', 'GET /v1/orders/paid', 'GET /v1/orders/x']);
   });
 
-  it('has room beside other reads that hang, and leaves some to payments when it hangs itself [F99]', async () => {
+  it('has a connection beside other reads that hang, and leaves some to payments when it hangs itself [F99]', async () => {
     const hanging: Socket[] = [];
     const { url } = await peer((socket) =>
       onRequest(socket, (text) => {

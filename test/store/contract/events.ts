@@ -71,7 +71,7 @@ export function eventTests(harness: Harness): void {
 
 function itKeepsTheOrder(harness: Harness): void {
   const { store } = harness;
-  it('lists what came in one moment in the order in which it came, through a restart [F48]', async () => {
+  it('lists events with equal times in the order of arrival, also after a restart [F48]', async () => {
     const orders = Array.from({ length: 40 }, (_, index) => orderId((index * 17) % 40));
     for (const order_id of orders) await store.events.receiveEvent(newEvent({ order_id }));
     expect((await store.events.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
@@ -106,7 +106,7 @@ function itParks(harness: Harness): void {
     expect(await store.events.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), reference: 'a' }]);
   });
 
-  it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', {
+  it('keeps a bounded number of parked events: verified ones push out unverified ones, oldest first [F109]', {
     timeout: LONG_MS,
   }, async () => {
     const before = PARKED_EVENTS_LIMIT - 1;

@@ -156,7 +156,7 @@ function itListsLinks(harness: Harness): void {
     expect(await store.links.dueLinks(NOON, 10)).toEqual([second, third]);
   });
 
-  it('lists creates without an outcome before orders that are well, in half of the places while others wait [F31]', async () => {
+  it('lists creates without an outcome before live orders, in half of the places while others wait [F31]', async () => {
     const due = async (limit: number) => (await store.links.dueLinks(NOON, limit)).map(({ unit }) => unit);
     for (const [index, unit] of ['L1', 'L2', 'L3'].entries()) {
       const link = await opened(store, { unit, next_check_at: NOON - (9 - index) * MINUTE_MS });

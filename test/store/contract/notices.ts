@@ -136,7 +136,7 @@ export function noticeTests(harness: Harness): void {
     },
   );
 
-  it('goes through merchants in turns, some notices of each, past a backlog and past those that are left out [F120]', async () => {
+  it('lists due notices of merchants in turns, some of each, past a backlog and past excluded ones [F120]', async () => {
     const merchants = ['700100200', '700100300', '700100400', '700100500'];
     for (const merchant_id of merchants) {
       for (const nth of [3, 1, 2]) {
@@ -157,7 +157,7 @@ export function noticeTests(harness: Harness): void {
     expect(await told('', { except_merchants: merchants })).toEqual({ bodies: [], last: null });
   });
 
-  it('goes on behind a certain notice of one merchant, also among those of one moment [F120]', async () => {
+  it('lists the notices of one merchant from a given one on, also among those with equal times [F120]', async () => {
     for (const [merchant_id, nth, delay_ms] of [
       [MERCHANT, 1, -2],
       [MERCHANT, 2, 0],

@@ -29,7 +29,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.links.link(ahead.legacy_id)).toMatchObject({ next_check_at: NOON + MINUTE_MS });
   });
 
-  it('moves the end of what is in doubt with the clock that gave it, and no other end [F47]', async () => {
+  it('corrects the deadline of a create in doubt by a clock that ran ahead, and no other deadline [F47]', async () => {
     const ahead = {
       first_sent_at: AHEAD,
       updated_at: AHEAD + 1,
@@ -49,7 +49,7 @@ export function scheduleTests(harness: Harness): void {
     expect(ends).toEqual([moved, moved, ahead.expires_at, NOON + 9 * MINUTE_MS, AHEAD + 90 * DAY_MS]);
   });
 
-  it('lets what a clock that ran ahead took for ended unseen hold its unit no longer than it may [F47]', async () => {
+  it('a create whose deadline passed unread by a clock that ran ahead holds its unit no longer than allowed [F47]', async () => {
     const held = { first_sent_at: NOON, updated_at: AHEAD, next_check_at: AHEAD, expires_at: AHEAD + 9 * MINUTE_MS };
     const ends = async (state: Link['state']): Promise<number | undefined> => {
       const link = await opened(store, { ...held, unit: state, state });
@@ -61,7 +61,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await ends('LIVE')).toBe(held.expires_at);
   });
 
-  it('forgets when something was first sent by a clock that ran ahead, so that it is not sent again [F47]', async () => {
+  it('deletes a first send time of a clock that ran ahead, so that nothing is sent again [F47]', async () => {
     const ahead = { updated_at: AHEAD, next_check_at: AHEAD };
     const late = await opened(store, { ...ahead, first_sent_at: AHEAD });
     const right = await opened(store, { ...ahead, unit: 'PAX_A910__2', first_sent_at: NOON });
@@ -82,7 +82,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.links.link(tried.legacy_id)).toMatchObject(moved);
   });
 
-  it('leaves a link that a right clock has put off [F47]', async () => {
+  it('leaves a link that was put off by a correct clock [F47]', async () => {
     const right = await opened(store, { updated_at: NOON, next_check_at: NOON + DAY_MS });
     const over = await opened(store, { unit: 'PAX_A910__2', updated_at: AHEAD, next_check_at: null });
     await store.upkeep.pullForward(NOON);
@@ -90,7 +90,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.links.link(over.legacy_id)).toEqual(over);
   });
 
-  it('pulls forward a notice that was tried or made by a clock that ran ahead [F47]', async () => {
+  it('pulls forward a notice that was attempted or made by a clock that ran ahead [F47]', async () => {
     const tried = await opened(store);
     await store.links.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
     const notice = await firstDue(store);
@@ -124,7 +124,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
-  it('leaves a notice whose receiver is given its time, also after a try by a clock that ran ahead [F47]', async () => {
+  it('leaves a notice whose receiver set its next time, also after an attempt by a clock that ran ahead [F47]', async () => {
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
     for (const at of [AHEAD, NOON]) {
@@ -141,14 +141,14 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
-  it('never lets a sale of legacy hold its unit for less [F47]', async () => {
+  it('never shortens the time that a legacy sale holds its unit [F47]', async () => {
     const sale = newSale({ legacy_id: 'intent-1', updated_at: AHEAD, ends_at: AHEAD + MINUTE_MS });
     await store.legacy_sales.openLegacySale(sale);
     await store.upkeep.pullForward(NOON);
     expect(await store.legacy_sales.legacySale('intent-1')).toEqual(sale);
   });
 
-  it('knows the newest moment by an attempt alone [F47]', async () => {
+  it('finds the newest stored time by an attempt alone [F47]', async () => {
     const { notice } = await noticed(store, 'tried');
     const before = await store.upkeep.newestMoment();
     await store.notices.recordAttempt(
@@ -159,7 +159,7 @@ export function scheduleTests(harness: Harness): void {
     expect(await store.upkeep.newestMoment()).toBe(before + DAY_MS);
   });
 
-  it('knows the newest moment by the pause that a try of an event has left [F47]', async () => {
+  it('finds the newest stored time by the pause after an attempt of an event [F47]', async () => {
     await store.events.receiveEvent(newEvent());
     const [event] = await store.events.dueEvents(NOON, 10);
     if (event === undefined) throw new Error('no event is due');

@@ -251,7 +251,7 @@ it('does not erase a merchant with an open sale, nor one whose sale began meanwh
   expect((await store.audit.audits(10)).map(({ action }) => action)).toEqual(['made']);
 });
 
-it('goes by a clock that moves no faster than twice, so that one that is wrong by years deletes nothing [F47]', async () => {
+it('retention counts by a clock of at most double speed, so that a clock that is wrong by years deletes nothing [F47]', async () => {
   const sale = await finished(store);
   const quiet = (): void => undefined;
   const kept = 400 * DAY_MS;

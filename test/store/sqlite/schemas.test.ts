@@ -82,7 +82,7 @@ const held = (reference: string) => `{"additional_info":{"external_reference":${
 describe('a file of the first schema', () => {
   beforeEach(writeFirstSchema);
 
-  it('keeps its links, with the state that tills saw, and learns their slots and references [F55]', async () => {
+  it('keeps its links with the state that tills saw, and gets their slots and references [F55]', async () => {
     await serving(async (store) => {
       const open = await store.links.link('intent-open');
       expect(open).toEqual({
@@ -162,7 +162,7 @@ describe('a file of the first schema', () => {
     });
   });
 
-  it('seals its notice URLs once, where it has the key: neither the file nor its log shows them then [F55]', async () => {
+  it('encrypts its notice URLs once, where it has the key: then neither the file nor its log shows them [F55]', async () => {
     const sealed: string[] = [];
     const sealNoticeUrl = (url: string): Uint8Array => {
       sealed.push(url);
@@ -322,7 +322,7 @@ const secondRefund = {
 describe('a file of the second schema', () => {
   beforeEach(writeSecondSchema);
 
-  it('keeps its links and refunds, and knows of a link at least where it stands [F55]', async () => {
+  it('keeps its links and refunds, and the state of each link [F55]', async () => {
     await serving(async (store) => {
       expect(await store.links.link(secondLink.legacy_id)).toEqual(secondLink);
       expect(await store.refunds.refunds(secondLink.legacy_id)).toEqual([{ ...secondRefund, known_at: NOON + 1 }]);

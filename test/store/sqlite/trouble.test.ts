@@ -92,7 +92,7 @@ describe('a broken file', () => {
     return { store, errors };
   };
 
-  it('ends the store at a write: the writes fail, it is told once, and nothing more is taken [F39]', async () => {
+  it('ends the store at a write: the writes fail, the fault is reported once, and no more writes are accepted [F39]', async () => {
     const { store, errors } = await breakFile();
     const writes = [1, 2, 3].map((number) =>
       store.merchants.acceptToken({ ...bigToken(number), merchant_id: '7' }, null),

@@ -132,9 +132,9 @@ function imageOf(file: string, image: string): void {
   for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, image + suffix);
 }
 
-describe('kill -9 behind each statement of the real migrations', () => {
+describe('kill -9 after each statement of the real migrations', () => {
   it.each(older)(
-    'from schema %i on: the old schema is there whole, or the next one, and is brought on [F57]',
+    'from schema %i on: the file has the old schema or the next one, whole, and the next start migrates it [F57]',
     (first) => {
       writeSchema(first);
       const before = kept(path);
