@@ -57,6 +57,9 @@ export function reasonOf({ who, reason, detail }: Pick<AuditLine, 'who' | 'reaso
   return who === BY_ITSELF || detail.alert !== undefined ? readStored(reason) : quoted(reason);
 }
 
+/**
+ * The reason of an audit line in English, and as a code for other languages; `said` is null for what a person wrote.
+ */
 export function whyOf(reason: string): { why: string; said: Said | null } {
   const { text, said } = readStored(reason);
   return { why: text, said };
@@ -152,6 +155,7 @@ export async function verifyAuditStream(
   return report(cutOff(head, expected));
 }
 
+/** Null when the line follows the mark: the next sequence, and a hash over the mark's hash and the line. */
 export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
   const { sequence } = line;
   if (sequence !== previous.sequence + 1)

@@ -16,6 +16,7 @@ class Markup {
 export type Html = Markup;
 export type Content = Html | string | number | null | readonly Content[];
 
+/** A template tag: every value is escaped, except markup that this tag made. Null becomes nothing. */
 export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Markup(String.raw({ raw: pieces }, ...values.map(escaped)));
 }
@@ -80,10 +81,12 @@ export function withCode(text: string): Content {
   return text.split(/`([^`]+)`/).map((piece, nth) => (nth % 2 === 0 ? piece : code(piece)));
 }
 
+/** Nothing for an empty text. */
 export function code(text: string | null): Content {
   return text === null || text === '' ? null : html`<code>${text}</code>`;
 }
 
+/** @param at RFC 3339; null becomes nothing. */
 export function timeOf(words: Words, at: string | null): Content {
   return at === null ? null : html`<time datetime="${at}">${words.time(at)}</time>`;
 }

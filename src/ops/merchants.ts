@@ -51,6 +51,7 @@ function secretText(shortest: number, longest: number) {
 
 /** Names, tags and links are shown everywhere, and sent to tills. */
 export const SHOWS_SECRET = encoded(say('input.shows_secret', {}));
+/** Null, or a text without anything that `maskWritten` would mask. */
 export function isBare(text: string | null): boolean {
   return text === null || maskWritten(text) === text;
 }
@@ -299,6 +300,7 @@ export async function importNames(
   return { dry_run, merchants: lines };
 }
 
+/** No tags are an empty list. */
 export function labelOf({ name, tags }: Pick<MerchantSettings, 'name' | 'tags'>): {
   name: string | null;
   tags: string[];
@@ -322,6 +324,7 @@ function shownAs(named: Secret | null | undefined, shown: string | null): { noti
   return named === undefined ? {} : { notice_url: shown };
 }
 
+/** Also true when either date is missing. */
 export function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
   const { deprecated_at = null, sunset_at = null } = dates ?? {};
   return deprecated_at === null || sunset_at === null || sunset_at >= deprecated_at;
@@ -369,6 +372,7 @@ export const changedMerchant = merchantAnswer.extend({
 });
 export type ChangedMerchant = z.infer<typeof changedMerchant>;
 
+/** Of secrets only whether they are set. */
 export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   return {
     id: merchant.id,
@@ -383,6 +387,7 @@ export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   };
 }
 
+/** By kind, with the safety stop that holds it back; `share` is 0 outside canary. */
 export function inForce(ports: Ports, merchant: Merchant): Record<RoutedKind, StageView> {
   const of = (kind: RoutedKind): StageView => {
     const { stage, intended, share, trip } = stageInForce(ports.settings, merchant, kind);

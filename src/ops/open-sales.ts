@@ -16,6 +16,7 @@ export interface OpenSale extends Pick<Link, 'family' | 'unit' | 'created_at'> {
   ends_at: number;
 }
 
+/** Links first, each lane oldest first; at most `MOST_OPEN` of each. */
 export async function openSales({ store, clock }: Ports, merchant_id: string): Promise<OpenSale[]> {
   const [links, sales] = await Promise.all([
     store.history.liveLinks(merchant_id, MOST_OPEN),

@@ -92,6 +92,7 @@ interface HistoryStore extends proxy.HistoryStore {
   listLinks(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<Link>>;
   /** Live links of a merchant, or of all for null, oldest first. */
   liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
+  /** Oldest first, by `created_at` and id; a short page is the last. */
   linksMade(page: CreatedPage): Promise<Link[]>;
   /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */
   linksChangedSince(
@@ -105,6 +106,7 @@ interface HistoryStore extends proxy.HistoryStore {
 export type FamilyRefund = Refund & Pick<Link, 'family'>;
 
 interface RefundStore extends proxy.RefundStore {
+  /** As `linksMade`. */
   refundsMade(page: CreatedPage): Promise<FamilyRefund[]>;
   /** By any id: Puente's id or number, or upstream's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
@@ -123,6 +125,7 @@ interface NoticeStore extends proxy.NoticeStore {
   hastenNotices(merchant_id: string, now: number): Promise<void>;
   /** One notice with all its attempts, oldest first. */
   notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
+  /** Superseded ones too, unless the filter's states leave them out. */
   countNotices(filter: NoticeFilter): Promise<number>;
   /** Notices created in [since, until), counted by state; a superseded one counts as the newer one. */
   sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
@@ -136,6 +139,7 @@ interface NoticeStore extends proxy.NoticeStore {
 }
 
 interface LegacySaleStore extends proxy.LegacySaleStore {
+  /** As `linksMade`. */
   legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
   /** As `listLinks`, without refunds. */
   listLegacySales(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<LegacySale>>;
@@ -236,6 +240,7 @@ interface IncidentStore {
 }
 
 export interface AuditStore extends proxy.AuditStore {
+  /** Newest first. */
   audits(limit: number): Promise<AuditLine[]>;
   /** Ascending by sequence, after the cursor. */
   auditsAfter(sequence: number, limit: number): Promise<AuditLine[]>;
@@ -249,6 +254,7 @@ export interface AuditStore extends proxy.AuditStore {
 export interface ExchangeStore extends proxy.ExchangeStore {
   /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
   exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
+  /** Null also for one that was deleted by age. */
   exchange(id: string): Promise<StoredExchange | null>;
   /** As `exchanges`, with only the fields that counting needs. */
   calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
@@ -293,6 +299,7 @@ interface EvidenceStore {
 }
 
 export interface UpkeepStore extends proxy.UpkeepStore {
+  /** Engine, schema, sizes and room of this moment. */
   condition(): Promise<StoreCondition>;
   /** Reads the whole file. @returns `ok`, or what is wrong with it. */
   integrity(): Promise<string>;
@@ -307,7 +314,9 @@ export interface UpkeepStore extends proxy.UpkeepStore {
   trimBackups(keep: number): Promise<string[]>;
   /** Deletes or blanks at most `limit` old terminal rows per kind (`sums`: per table); no live row, no audit line. */
   tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
+  /** Counts what an erase would delete. */
   holdings(merchant_id: string): Promise<Holdings>;
+  /** What stands in the way of an erase. */
   openWork(merchant_id: string): Promise<OpenWork>;
   /**
    * Deletes everything of a merchant except its audit lines, in steps; last the merchant itself, with `audit`. Then the

@@ -25,6 +25,9 @@ export const resetAsk = z.strictObject({
 export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
 export type TripView = ReturnType<typeof tripsOf>[number];
 
+/**
+ * With the counts of this process now, and past stops, newest first. @throws PuenteError bad_request for an invalid id.
+ */
 export async function viewSafety(ports: Ports, id: string) {
   const merchant = await merchantOf(ports, id);
   const unseen = await unseenRead(ports, id);
@@ -53,6 +56,7 @@ export async function viewSafety(ports: Ports, id: string) {
   };
 }
 
+/** Stops in force, of all merchants. */
 export async function viewStops(ports: Ports) {
   const merchants = await ports.store.merchants.merchants();
   return merchants.flatMap((merchant) =>

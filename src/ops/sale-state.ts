@@ -29,6 +29,7 @@ export const statusesOf = {
 
 const stateOfStatus = named(statusesOf);
 
+/** `not_known` also for a terminal link without its order. */
 export function stateOfLink({ state, order }: Pick<Link, 'state' | 'order'>): SaleState {
   if (state === 'SENDING' || state === 'IN_DOUBT') return 'in_doubt';
   if (state === 'LOST') return 'lost';

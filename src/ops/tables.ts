@@ -24,6 +24,10 @@ export const tablesView = z.object({
 });
 export type TablesView = z.infer<typeof tablesView>;
 
+/**
+ * The shipped tables with the rows laid over them, for all and for single merchants. @param folder null: there are none
+ * of one's own.
+ */
 export function viewTables(tables: LoadedTables, folder: string | null): TablesView {
   const setOf = ({ revision, laid }: LoadedTables) => ({
     revision,

@@ -24,6 +24,7 @@ interface Member {
   expires_at: number | null;
 }
 
+/** The owner of `ops.token`, where it is set, and those of `ops.tokens`. Holds digests of the tokens only. */
 export function membersOf({ token, tokens }: OpsTokens): Member[] {
   const owner = token === null ? [] : [{ person: SOLE_OWNER, digest: digestOf(token.reveal()), expires_at: null }];
   const named = Object.entries(tokens).map(([name, entry]) => ({
@@ -76,6 +77,7 @@ const SHOWN_PATH = 100;
 export interface SignIn {
   /** Refuses requests without a known token. */
   handler: RequestHandler;
+  /** @throws PuenteError unauthorized for a request that `handler` has not let through. */
   personOf(request: Request): Person;
   /** @param path for the log. @throws PuenteError unauthorized; too_many after many wrong tokens. */
   memberOf(token: string, path: string): Member;
@@ -146,6 +148,7 @@ export interface Sessions {
   personOf(value: string): Person | null;
   /** Every form of a session contains this token, so that no other page can send the form. */
   formToken(value: string): string;
+  /** Compared in constant time. */
   isFormToken(value: string, given: string): boolean;
 }
 

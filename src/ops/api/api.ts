@@ -35,6 +35,10 @@ export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version
 
 // The ops API for callers in the same process, such as the console: the same rows, roles, schemas and refusals.
 
+/**
+ * Answers are copied through JSON, as they would arrive over HTTP; a stream is handed on. `ask` @throws PuenteError as
+ * the door refuses, TypeError for a row that does not exist.
+ */
 export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
   const named = new Map(rows.map((row) => [`${row.method} ${row.path}`, row]));
   return {

@@ -9,6 +9,7 @@ import type { OpsDoor } from './parts.ts';
 import { type OpsParts, type OpsRoute, permit, runRow } from './route.ts';
 import { isStreamed, sendStream, untilGone } from './stream.ts';
 
+/** The API with its sign-in, and the console when the door has one. */
 export function operatorsRouter(door: OpsDoor): Router {
   const { ports } = door;
   const router = Router();

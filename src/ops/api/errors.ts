@@ -27,6 +27,9 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   store_unusable: 503,
 };
 
+/**
+ * The status of the error's code, and `Retry-After` in seconds when the error names it; the body is left to the caller.
+ */
 export function setRefusal(response: Response, { code, facts }: PuenteError): void {
   response.status(STATUS[code] ?? 500);
   if (facts.retry_after_s !== undefined) response.set('Retry-After', String(facts.retry_after_s));
@@ -42,6 +45,10 @@ export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])
   (first, second) => first - second,
 );
 
+/**
+ * Answers a PuenteError with its code, sentence and facts. Any other error is the caller's fault where Express says so,
+ * else 500: it is logged under a request id, and the answer says nothing of it.
+ */
 export function tellError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);

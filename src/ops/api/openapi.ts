@@ -13,6 +13,7 @@ const DESCRIPTION = `The operators' door of Puente. The commands and the console
 The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
 and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
 
+/** `GET /api/openapi.json`; the document is made at the first request. @param others all other rows of the API. */
 export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsRoute {
   const row: OpsRoute = opsRoute('viewer', 'GET /api/openapi.json', {
     summary: 'This document: every operation of the ops API, with what it takes and gives.',

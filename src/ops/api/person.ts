@@ -16,6 +16,7 @@ export const BY_ITSELF = 'puente';
 /** Names with a meaning in audit lines: Puente's own decisions, and all merchants at once. */
 export const RESERVED_NAMES: readonly string[] = [BY_ITSELF, 'all'];
 
+/** `rollback` is beside the other roles: it permits nothing else, and every operator may roll back too. */
 export function isEnough(role: Role, needed: Role): boolean {
   if (needed === 'rollback') return role === 'rollback' || isEnough(role, 'operator');
   return role !== 'rollback' && roles.indexOf(role) >= roles.indexOf(needed);

@@ -46,6 +46,7 @@ export interface OpsRoute {
   answer: z.ZodType | { streams: readonly string[] };
   /** The command that does the same, as `merchants show`. */
   command: string;
+  /** @throws PuenteError, which becomes the refusal. */
   run(parts: OpsParts, call: OpsCall): Promise<unknown>;
 }
 

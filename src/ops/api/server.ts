@@ -24,6 +24,10 @@ export interface OpsApp {
   load: LoadedLate['load'];
 }
 
+/**
+ * Everything behind the operators' door. Health and metrics answer at once and without a token; the API and the console
+ * are loaded at the first request to them, or by `load`.
+ */
 export function opsApp(door: OpsDoor): OpsApp {
   const { ports } = door;
   const app = express();

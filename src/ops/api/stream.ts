@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import type { Log } from '../../proxy/log.ts';
 
+/** An answer that is sent part by part; any other is sent as JSON. */
 export function isStreamed(answer: unknown): answer is Streamed {
   return typeof answer === 'object' && answer !== null && 'streamed' in answer && answer.streamed === true;
 }

@@ -45,11 +45,13 @@ export function changesIn(what: ChangeKind, before: unknown, after: unknown, pat
   return sameText(before, after) ? [] : [{ what, path, before: shown(before), after: shown(after) }];
 }
 
+/** One change of the whole value, or none; long values are cut. */
 export function changeOf(what: ChangeKind, before: string, after: string): Change[] {
   if (before === after) return [];
   return [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN) }];
 }
 
+/** Counts changes by signature. `all` returns the most frequent first. */
 export function createChangeGroups() {
   const groups = new Map<string, ChangeGroup>();
   return {

@@ -167,6 +167,10 @@ export const capturedQuery = z.strictObject({
   limit: listLimit(20, MOST_CALLS).describe('at most so many'),
 });
 
+/**
+ * The newest calls with stored messages, newest first; only the last `LOOKED_THROUGH` exchanges are looked through.
+ * Their `answers` are upstream's statuses, null for a call without an answer.
+ */
 export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<typeof capturedQuery>) {
   await ports.evidence.settled();
   const { exchanges } = ports.store;

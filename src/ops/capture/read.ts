@@ -61,6 +61,7 @@ export interface Beside {
   remarks: string[];
 }
 
+/** To be filled while the entries of a capture are read. */
 export function nothingBeside(): Beside {
   return { merchants: new Map(), unreadable: [], remarks: [] };
 }

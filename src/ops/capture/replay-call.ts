@@ -109,6 +109,7 @@ interface AnswerChanges {
 
 const SAME: AnswerChanges = { changes: [], not_compared: [] };
 
+/** What today's answer or error table would answer, against what the till was answered then. */
 export function answerChanges(again: Again): AnswerChanges {
   const { messages, exchange, asked } = again;
   const { answer: table } = asked.operation;

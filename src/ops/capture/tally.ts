@@ -35,6 +35,7 @@ interface Called {
   is_logged: boolean;
 }
 
+/** Memory is bounded: further names are counted under `(others)`. */
 export function createTally() {
   const operations = new Map<string, Map<string, Omit<CalledOperation, 'statuses'> & { statuses: Counts }>>();
   const units = new Map<string, Map<string, CalledUnit>>();

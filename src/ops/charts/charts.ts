@@ -22,6 +22,7 @@ export interface Chart {
 export const chartNames = ['traffic', 'waits', 'notices', 'readiness', 'losses'] as const;
 export type ChartName = (typeof chartNames)[number];
 
+/** Also charts of nothing: whether one is drawn, its data says (`isEmpty`). */
 export function chartsOf(figures: Figures, words: Words): Record<ChartName, Chart> {
   return {
     traffic: trafficChart(daySums(figures.days), words),

@@ -129,6 +129,7 @@ export function stackedRows(data: ChartData, width = WIDTH): Html {
   ]);
 }
 
+/** No value above 0, so there would be only axes. */
 export function isEmpty({ series }: ChartData): boolean {
   return series.every(({ values }) => values.every((value) => value <= 0));
 }

@@ -39,6 +39,7 @@ interface AssessOptions extends Output {
   folder?: string;
 }
 
+/** Reads the capture and the tables; calls nothing. @param folderInSettings asked only without `--folder`. */
 export function addAssessCommand(program: Command, folderInSettings: FolderInSettings): void {
   const command = program
     .command('assess <file>')
@@ -186,6 +187,10 @@ function listText(title: string, rows: readonly Row[]): string {
   return `\n${title} (${rows.length}):\n${table(columns, rows.slice(0, MOST_ROWS))}${more}`;
 }
 
+/**
+ * Reads the capture and the tables; calls nothing. The exit code is that of the verdict. @param folderInSettings asked
+ * only without `--folder`.
+ */
 export function addReplayCommand(program: Command, folderInSettings: FolderInSettings): void {
   const command = program
     .command('replay <file>')

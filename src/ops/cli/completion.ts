@@ -11,6 +11,7 @@ const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;
 const shells = Object.keys(scripts) as Shell[]; // the keys of `scripts`
 
+/** The scripts describe the program as it is when one is printed, so the order of the commands does not matter. */
 export function addCompletionCommand(program: Command): void {
   const command = program
     .command('completion')
@@ -140,6 +141,7 @@ function valuesIn(
   );
 }
 
+/** For bash 4 and later; the script asks `puente completion bash --merchants` for ids. */
 export function bashScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `# Completion of puente for bash: source <(puente completion bash)
@@ -184,6 +186,7 @@ function wordCase({ at, commands, options, values }: CommandNode): string {
   return `        ${quoted(at)}) words=${quoted(words.join(' '))} ;;`;
 }
 
+/** Removes completions of `puente` that fish knew before. */
 export function fishScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => fishQuoted(at));
   return `# Completion of puente for fish: puente completion fish > ~/.config/fish/completions/puente.fish
@@ -233,6 +236,7 @@ function fishQuoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
+/** To be saved as `_puente` in a directory of `fpath`. */
 export function zshScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `#compdef puente

@@ -14,6 +14,7 @@ interface OfflineReport {
 /** Examines without the ops door; `src/cli.ts` provides it, because this module reads no files. */
 export type ExamineOffline = () => Promise<OfflineReport>;
 
+/** @param examineOffline called for `--offline` alone. */
 export function doctorFaces(examineOffline: ExamineOffline): Faces {
   return {
     doctor: face<OfflineReport & Partial<DoctorReport>>({

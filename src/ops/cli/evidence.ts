@@ -229,6 +229,7 @@ function headline({ merchant_id, about, verdict, move, operations, unproven }: R
   return `${merchant_id} is ${verdict.toUpperCase()}. ${move} ${t(`readiness.${verdict}`)}${rest}`;
 }
 
+/** English, for a terminal; of a merchant that was never seen only that. */
 export function readinessText(readiness: Readiness): string {
   const { judged_at, tables_revision, operations, verdict } = readiness;
   const never = readiness.unproven.find(({ code }) => code === 'not_seen');

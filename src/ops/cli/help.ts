@@ -83,6 +83,7 @@ export function manualOf(command: Command): Manual {
   return manuals.get(command) ?? { examples: [] };
 }
 
+/** Exit codes with their meanings for this command, in ascending order; every command has those of `ALWAYS`. */
 export function exitsOf(command: Command): Meaning[] {
   const { exits = {} } = manualOf(command);
   return EXITS.flatMap(([name, usual]): Meaning[] => {
@@ -91,6 +92,7 @@ export function exitsOf(command: Command): Meaning[] {
   });
 }
 
+/** Its own, and those of the ops door for a command with `--ops`. */
 export function variablesOf(command: Command): readonly Meaning[] {
   const asks = command.options.some(({ long }) => long === '--ops');
   return [...(manualOf(command).variables ?? []), ...(asks ? OPS_VARIABLES : [])];

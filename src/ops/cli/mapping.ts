@@ -24,6 +24,10 @@ function tableOptions(command: Command): Command {
     .option('--folder <directory>', 'tables of your own to lay over them (mappings.folder)');
 }
 
+/**
+ * `check`, `explain`: they read tables from disk, and call no Puente. @param folderInSettings asked only without
+ * `--folder`.
+ */
 export function addMappingCommands(program: Command, folderInSettings: FolderInSettings): void {
   const folderOf = async ({ folder }: TableOptions): Promise<string | null> => folder ?? (await folderInSettings());
   const check = tableOptions(program.command('check'))

@@ -204,6 +204,7 @@ function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>
 const SHOWN_UNITS = 20;
 const SHOWN_REFUSALS = 5;
 
+/** English, for a terminal: the verdict, the changes, and what is missing with the command that gives it. */
 export function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
   const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person approves' : 'allowed') : 'refused';
   const lacks = table({ missing: 'code', what: 'what', command: 'command' }, missing);

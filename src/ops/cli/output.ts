@@ -29,12 +29,14 @@ export interface Output extends OpsAddress {
   json?: boolean;
 }
 
+/** Adds the options of every command that calls the ops door. */
 export function common(command: Command): Command {
   return command
     .option('--json', 'print JSON')
     .addOption(new Option('--ops <url>', 'the ops door').env('PUENTE_OPS_URL').default(USUAL_OPS_URL));
 }
 
+/** To standard output, with `--json` the value, else the text in which nothing can drive the terminal. */
 export function print(options: Output, value: unknown, text: string): void {
   process.stdout.write(
     options.json ? `${escapedJson(JSON.stringify(value, null, 2))}\n` : `${plain(withTimes(text))}\n`,
@@ -83,6 +85,7 @@ export function namedAs(id: string, name: string | null): string {
   return name === null ? id : `${id} (${oneLine(name)})`;
 }
 
+/** As `withName`; empty for a line of no merchant. */
 export function merchantCell(line: { merchant_id: string | null; merchant_name: string | null }): string {
   return withName(line.merchant_id, line.merchant_name);
 }
@@ -92,6 +95,7 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
+/** Digits only. @throws InvalidArgumentError, which commander prints as wrong usage. */
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
   return Number(text);
@@ -130,6 +134,7 @@ export function listed<Row>(none: string, columns: Columns<Row>): (rows: readonl
   return (rows) => (rows.length === 0 ? none : table(columns, rows));
 }
 
+/** Two columns: each field of an object, and its value; `none` for an empty one. */
 export function facts(value: object): string {
   return tableOf(
     ['fact', 'value'],

@@ -30,6 +30,7 @@ interface ProgramParts {
   folderInSettings: FolderInSettings;
 }
 
+/** Every command; none has run. Wrong usage is thrown as a CommanderError, so that the caller chooses the exit code. */
 export function puenteProgram(parts: ProgramParts): Command {
   const program = new Command('puente')
     .version(parts.version)

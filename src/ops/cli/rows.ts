@@ -35,6 +35,7 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
   ask?(given: Given): Promise<Answer | undefined>;
   /** Without it the answer is a table of facts. */
   text?(answer: Answer, given: Given): string;
+  /** Without it 0. An error of the call has its own code. */
   exit?(answer: Answer, given: Given): number;
 }
 
@@ -287,6 +288,7 @@ export function callRow(name: RowName, given: Given, fields: Fields = {}, is_lon
   return call({ ...given, row, fields }, is_long);
 }
 
+/** Fields go into the body where the row has one, else into the query. */
 export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' | 'fields'>): OpsAsk {
   const { method } = row;
   const path = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(of[name] ?? ''));

@@ -29,6 +29,7 @@ export interface RestoreOutcome {
 /** `src/cli.ts` provides it; this module touches no files. */
 export type Restore = (order: RestoreOrder) => Promise<RestoreOutcome>;
 
+/** The reason is masked before it is stored: it may show a secret. */
 export function addRestoreCommand(program: Command, restore: Restore): void {
   const command = program
     .command('restore <file>')
@@ -97,6 +98,7 @@ export type MigrateStore = (order: {
   tell: (news: MigrateStoreNews) => void;
 }) => Promise<MigrateStoreOutcome>;
 
+/** Progress goes to standard error; with `--json` there is none. */
 export function addMigrateStoreCommand(program: Command, migrateStore: MigrateStore): void {
   const command = program
     .command('migrate-store')

@@ -11,6 +11,7 @@ import { bareLayout, formToken, refusal } from './layout.ts';
 
 const YEAR_MS = 366 * DAY_MS;
 
+/** Sign-in, sign-out and the choice of a language; all but the first need the form token of a session. */
 export function doorRouter(kit: Kit): Router {
   const router = Router();
   router.get('/sign-in', (request, response) => showSignIn(kit, request, response, null));

@@ -16,6 +16,7 @@ import type { Html } from '../html.ts';
 
 export type Kit = ReturnType<typeof createKit>;
 
+/** Reads the console's files and all catalogues of texts from disk, once. */
 export function createKit(parts: ConsoleParts) {
   return { parts, files: consoleFiles(), words: loadWords() };
 }
@@ -110,6 +111,7 @@ export interface Shown {
 export interface Page {
   /** Express path. */
   path: string;
+  /** @throws PuenteError as the API refuses; it becomes a page with that status. */
   show(visit: Visit): Promise<Shown>;
 }
 
@@ -126,6 +128,7 @@ export interface Download {
   /** Shown with a refusal. */
   page: Page;
   row: RowName;
+  /** The row's query from the page's own; what the page does not name is left out. */
   queryOf(query: Fields, language: Language): Record<string, string>;
 }
 
@@ -154,6 +157,7 @@ export function instantOf(value = ''): string {
     : value;
 }
 
+/** @param below begins with a slash, and is not encoded again. */
 export function merchantPath(id: string, below = ''): string {
   return `/merchants/${encodeURIComponent(id)}${below}`;
 }

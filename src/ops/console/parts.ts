@@ -58,6 +58,7 @@ export function table(words: Words, prefix: string, label: string, rows: readonl
   return framed(label, tableOf(words, prefix, rows, true), none, 'cards');
 }
 
+/** Scrolls by itself, also with the keyboard. @param content null: the sentence `none` stands in its place. */
 export function framed(label: string, content: Html | null, none: string, kind = ''): Html {
   if (content === null) return html`<p class="none">${none}</p>`;
   return html`<div class="scroll ${kind}" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
@@ -68,6 +69,7 @@ export function merchantLink(id: string, name: string | null, below = ''): Html 
   return html`<a href="${merchantPath(id, below)}">${namedAs(id, name)}</a>`;
 }
 
+/** As in sentences and links; a name alone is not unique. */
 export function namedAs(id: string, name: string | null): string {
   return name === null ? id : `${id} (${name})`;
 }
@@ -105,6 +107,7 @@ export function olderPages({ t }: Words, path: string, query: Fields, next: stri
 ${next === undefined ? null : link(next, 'sales.older')}</nav>`;
 }
 
+/** @param id also the anchor of the section, unique in the page. @param lead a sentence below the title. */
 export function section(id: string, title: string, content: Content, lead: Content = null): Html {
   return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
 ${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
@@ -156,6 +159,7 @@ export function reasonField({ words, sent }: Visit, id: string): Html {
 <input id="${id}" name="reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off">`;
 }
 
+/** A form that changes something: a POST with the token of the session. */
 export function changeForm(visit: Visit, path: string, content: Content, kind = ''): Html {
   return html`<form class="change ${kind}" action="${path}" method="post">${formToken(visit.form_token)}${content}</form>`;
 }
@@ -165,12 +169,14 @@ export function actForm(visit: Visit, path: string, id: string, label: string, k
   return changeForm(visit, path, html`${more}${reasonField(visit, id)}<button class="${kind}">${label}</button>`);
 }
 
+/** A field that the form sends and nobody fills in; operators can change it, so it is checked like any other. */
 export function hidden(name: string, value: string | number): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
 type Pairs = readonly (readonly [value: string, text: string])[];
 
+/** @param chosen a value that is no option chooses none. */
 export function options(pairs: Pairs, chosen: string): Html[] {
   return pairs.map(
     ([value, text]) => html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
@@ -183,12 +189,14 @@ export function messageBox(title: string, head: string, body: unknown): Html {
   return html`<div><h3>${title}</h3><pre lang="en">${head}${below}</pre></div>`;
 }
 
+/** A text as it is, anything else as indented JSON. */
 export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
 type AuditLine = z.infer<typeof auditView>['lines'][number];
 
+/** Lines of the audit chain, in the given order. A reason that Puente wrote is in the reader's language. */
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
   const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail, ...line }) => ({
     sequence: String(sequence),

@@ -194,6 +194,7 @@ export function chartSlot({ t }: Words, path: string): Html {
 <h2 id="charts-title">${t('charts.title')}</h2><p class="lead"><a href="${path}">${t('charts.show')}</a></p><div class="charts">${places}</div></section>`;
 }
 
+/** The path of the charts alone, which the merchant's page loads after itself. */
 export function merchantCharts(id: string): string {
   return merchantPath(id, '/charts');
 }

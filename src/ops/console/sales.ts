@@ -104,6 +104,7 @@ function traceLink({ merchant }: Sale, id: string | null): Html | null {
 /** Colours of what needs attention; the word has the meaning. */
 const KINDS: Readonly<Partial<Record<Sale['state'], string>>> = { lost: 'bad', in_doubt: 'warn', paid: 'good' };
 
+/** The colour repeats the word, and says nothing more. */
 export function stateBadge({ t }: Words, state: Sale['state']): Html {
   return badge(KINDS[state] ?? '', t(`sales.state.${state}`));
 }

@@ -26,6 +26,7 @@ export async function stageControl(visit: Visit, view: MerchantView): Promise<Ht
   return section('stage', t('merchant.stage'), content);
 }
 
+/** Null when none waits for a second person. */
 export function waitingMoves(visit: Visit, moves: readonly z.infer<typeof proposalView>[]): Content {
   const { t } = visit.words;
   if (moves.length === 0) return null;
@@ -98,6 +99,7 @@ function targetText({ words: { t, named } }: Visit, move: Record<string, unknown
 /** Units listed; the counts include all. */
 const SHOWN_UNITS = 20;
 
+/** What a move would do, and what it lacks. */
 export function previewOf(words: Words, judgement: Judgement): Html {
   const { t, number } = words;
   const { preview, missing } = judgement;
@@ -146,6 +148,7 @@ const PLACES: Readonly<Partial<Record<string, string>>> = {
   safety_stop: '#safety',
 };
 
+/** The verdict on the next move, or, of a merchant wholly on orders, on the completion of its migration. */
 export function readiness(
   words: Words,
   { about, verdict, move, move_said, blockers, unproven, acknowledged, remarks, judged_at }: Readiness,
@@ -203,6 +206,7 @@ function nextStep({ t }: Words, { code, command, sample, said }: Finding): Conte
 
 // The safety stop of a merchant: stops in force, current counts, and the manual reset.
 
+/** Also of a merchant without a stop: the counts show how far it is from one. */
 export function safety(
   visit: Visit,
   { merchant_id, mode, rules, trips, now, history, revision }: z.infer<typeof safetyView>,

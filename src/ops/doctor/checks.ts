@@ -174,6 +174,7 @@ interface StorageFacts {
   now: number;
 }
 
+/** One finding for each check, good ones too; that of a gap only after a restore. */
 export function storageFindings(facts: StorageFacts, installation: Installation): Finding[] {
   const { engine, schema, newest_schema } = facts.condition;
   return [

@@ -52,6 +52,7 @@ export async function examine(
   };
 }
 
+/** `ok` for no findings. */
 export function worstOf(findings: readonly Finding[]): FindingLevel {
   const worst = Math.max(0, ...findings.map(({ level }) => findingLevels.indexOf(level)));
   return findingLevels[worst] ?? 'ok';
@@ -79,6 +80,7 @@ export interface ExaminedFile {
   wrong: string | null;
 }
 
+/** Of a file that can't be used, only that and its repair. */
 export function offlineFindings(file: ExaminedFile): Finding[] {
   const { path, schema, newest_schema, integrity, wrong } = file;
   const restore = 'Restore a backup: puente restore FILE --into DIR --replace --reason …';

@@ -38,6 +38,10 @@ interface Read {
   lines: FleetLine[];
 }
 
+/**
+ * The board of all merchants. Requests within `FRESH_MS` share one read of the store; verdicts come later, from the
+ * background, so a line may have none yet.
+ */
 export function createFleet(ports: Ports) {
   const reader = createReader(ports);
   let newest: { at: number; read: Promise<Read> } | null = null;
@@ -140,6 +144,10 @@ interface Kept {
 
 export type Judgements = ReturnType<typeof createJudgements>;
 
+/**
+ * Readiness verdicts, made one by one in the background, so that no request waits for them. `of` returns null before
+ * the first, and for a merchant that can't be judged.
+ */
 export function createJudgements(ports: Ports) {
   const kept = new Map<string, Kept>();
   let shown_ids: readonly string[] = [];
@@ -206,6 +214,7 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
 const LOOKED_BACK_MS = 30 * DAY_MS;
 const INCIDENTS_PAGE = 500;
 
+/** `of` returns null without an incident since `LOOKED_BACK_MS` before the first `update`, or since an erase. */
 export function createIncidents(store: Store) {
   const newest = new Map<string, Incident>();
   let after: number | null = null;

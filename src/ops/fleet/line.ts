@@ -85,6 +85,10 @@ export type Beside = Pick<FleetLine, 'health' | 'readiness' | 'last_incident' | 
   open: OpenCount | undefined;
 };
 
+/**
+ * Calculates only; reads nothing. Stages are those in force: a safety stop shows where work goes now, `intended` where
+ * it was meant to go.
+ */
 export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Beside): FleetLine {
   const own = stageInForce(rules, merchant, null);
   const kinds = routedKinds.map((kind) => ({ kind, ...stageInForce(rules, merchant, kind) }));
@@ -168,6 +172,10 @@ type Lane = CallSeen['lane'];
 
 export type Pulses = ReturnType<typeof createPulses>;
 
+/**
+ * Recent calls, faults and waits by merchant and lane, of the last `SLICES` slices. `of` returns null for a lane
+ * without a call in them.
+ */
 export function createPulses() {
   const kept = new Map<string, Slice[]>();
   const laneOf = (merchant_id: string, lane: Lane, now: number): LanePulse | null =>
@@ -281,6 +289,7 @@ export function selectLines(lines: readonly FleetLine[], query: FleetQuery) {
   return { found: wanted.length, page, pages, merchants };
 }
 
+/** A merchant counts for its own stage, not for those of single kinds. */
 export function totalsOf(lines: readonly FleetLine[]) {
   const totals = {
     merchants: lines.length,

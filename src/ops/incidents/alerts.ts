@@ -57,7 +57,9 @@ export interface Alerting {
    * @throws PuenteError not_found; refused when none is set.
    */
   test(receiver: string | undefined, reason: string, who: string): Promise<TestView[]>;
+  /** In the order of the settings; addresses without their secrets. */
   receivers(): Promise<ReceiverView[]>;
+  /** Waits `STOP_GRACE_MS` for running alerts, and cuts the others. */
   stop(): Promise<void>;
 }
 

@@ -66,6 +66,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   return viewOf(ports, { window, merchants: ids });
 }
 
+/** All windows, past ones too, the latest beginning first. */
 export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
   return Promise.all((await allWindows(ports)).map((one) => viewOf(ports, one)));
 }

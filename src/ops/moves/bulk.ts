@@ -129,6 +129,7 @@ export async function viewBulks(
   return moves.map(bulkLine);
 }
 
+/** With one page of its merchants. @throws PuenteError not_found, for a ramp too. */
 export async function viewBulk(ports: Ports, id: string, page: z.infer<typeof bulkItemQuery>): Promise<BulkView> {
   return bulkView(ports, await foundBulk(ports, id), page);
 }
@@ -233,6 +234,7 @@ export function spentToday({ items }: Pick<BulkMove, 'items'>, now: number): num
   ).length;
 }
 
+/** A copy; the summary in `detail` follows. @param now epoch ms. */
 export function withItemState(
   bulk: BulkMove,
   item: BulkItem,
@@ -246,6 +248,7 @@ export function withItemState(
   return { ...bulk, items, detail: encoded(summary({ items })) };
 }
 
+/** How many merchants are in each state. */
 export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
   const by = Map.groupBy(items, ({ state }) => state);
   const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;

@@ -33,6 +33,7 @@ export interface Judged {
 
 export type Moved = MerchantView & { judgement: Judgement };
 
+/** Reads the evidence and judges; moves nothing. */
 export async function judgeFor(ports: Ports, before: Merchant, target: MoveTarget, person: Person): Promise<Judged> {
   const situation = await situationOf(ports, before, target, person);
   return { before, situation, ...judgeMove(situation) };

@@ -52,6 +52,10 @@ export const previewAnswer = z.object({
 export type Preview = z.infer<typeof previewAnswer>;
 type UnitMove = Preview['units'][number];
 
+/**
+ * What the move would change, by the facts of recent calls: pure. Calls a day are averages; at most `NAMED_UNITS` units
+ * are named, while their counts include all.
+ */
 export function previewMove(rules: RoutingRules, before: Merchant, after: MerchantSettings, facts: Facts): Preview {
   const moved: Merchant = { ...before, settings: after };
   const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];

@@ -79,6 +79,7 @@ export async function waitingFor(
   return open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
 }
 
+/** Newest first. */
 export async function viewProposals(
   ports: Ports,
   { merchant, state }: z.infer<typeof proposalQuery>,
@@ -89,6 +90,7 @@ export async function viewProposals(
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }
 
+/** A waiting one is judged anew, for this person; `judgement` is null otherwise. @throws PuenteError not_found. */
 export async function viewProposal(
   ports: Ports,
   id: string,

@@ -181,6 +181,7 @@ async function outOf(ports: Ports, item: BulkItem): Promise<BulkItem> {
   return { ...item, state: 'skipped', detail: encoded(say('ramp.elsewhere', { where })) };
 }
 
+/** As it stands now: a rollback since the last look counts. @throws PuenteError not_found. */
 export async function viewRamp(ports: Ports, id: string): Promise<RampView> {
   const [ramp] = await asTheyStand(ports, [await foundRamp(ports, id)]);
   return viewOf(ports, ramp as Ramp); // of one there is one
@@ -276,10 +277,12 @@ async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<Ra
   return items;
 }
 
+/** The merchant has further steps before it: neither done nor left out. */
 export function isWaiting({ state }: BulkItem): boolean {
   return state === 'waiting';
 }
 
+/** Ramps are stored as bulk moves that have steps. */
 export function isRamp(bulk: BulkMove): bulk is Ramp {
   return bulk.ramp !== null;
 }
@@ -327,6 +330,10 @@ function left(ramp: Ramp, detail: string, now: number): Ramp {
   return { ...ramp, items };
 }
 
+/**
+ * With an audit line in the same transaction; wakes the loop that makes the steps. @throws PuenteError conflict when
+ * the stored revision is another.
+ */
 export async function save(ports: Ports, ramp: Ramp, action: AuditAction, who: string, why: string): Promise<RampView> {
   const saved = await ports.store.moves.saveBulkMove(ramp, ramp.revision, auditOf(ports, ramp, action, who, why));
   ports.log.info(action, { action: ramp.id, count: ramp.items.length });

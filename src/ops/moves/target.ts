@@ -64,6 +64,10 @@ export interface Routing {
   units_out: readonly string[];
 }
 
+/**
+ * A kind without a stage of its own follows the merchant; a merchant without one has the default
+ * (`routing.default_stage`).
+ */
 export function routingOf(rules: RoutingRules, settings: MerchantSettings): Routing {
   const merchant = routeOf(settings.stage ?? rules.merchants.stage, settings.share);
   const of = (kind: RoutedKind): Route => {
@@ -162,6 +166,7 @@ export interface Direction {
 
 type Sense = Direction['kind'];
 
+/** A move that takes one kind forward and another back is `forward`: what goes forward needs evidence. */
 export function directionOf(before: Routing, after: Routing): Direction {
   const senses: Sense[] = [senseOf(before.merchant, after.merchant, unitSense(before, after, null))];
   const forward: Direction['forward'] = [];

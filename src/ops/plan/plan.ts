@@ -300,6 +300,7 @@ export const planView = z.object({
 });
 export type PlanView = z.infer<typeof planView>;
 
+/** @throws PuenteError as `makePlan`. */
 export async function viewPlan(
   parts: Pick<StepsAsk, 'ports' | 'checkUrl'>,
   ask: PlanAsk,
@@ -308,6 +309,7 @@ export async function viewPlan(
   return planAnswer(parts.ports, await makePlan(parts, ask, person));
 }
 
+/** Each sentence in English, and as a code for other languages. */
 export function planAnswer(ports: Ports, { file, sha256, digest, last, merchants, absent }: Plan): PlanView {
   const steps = merchants.flatMap((one) => one.steps);
   return {
@@ -326,6 +328,7 @@ export function planAnswer(ports: Ports, { file, sha256, digest, last, merchants
   };
 }
 
+/** `drift` says what was changed since the file was applied last; null when nothing was. */
 export function stepAnswer({ what, kind, outcome, changes, why, drift }: Step): z.infer<typeof stepView> {
   return {
     ...{ what, kind, outcome },

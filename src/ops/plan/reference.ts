@@ -7,6 +7,7 @@ export const REFERENCE = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*)$/;
 /** The fields of a merchant that are secrets, or may contain one. */
 export const secretNames = ['notice_url', 'notice_secret', 'credential'] as const;
 
+/** A file may not hold these in clear: it names a variable or a file instead. */
 export function isSecretName(name: string): boolean {
   return secretNames.some((one) => one === name);
 }

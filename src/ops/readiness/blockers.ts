@@ -20,6 +20,7 @@ import {
 } from './facts.ts';
 import { sideOf } from './side.ts';
 
+/** What forbids the next move; empty: nothing does. Facts that are null block nothing. */
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [
     ...differenceFindings(seen),
@@ -87,6 +88,7 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   });
 }
 
+/** With the command that lifts the stop. */
 export function stopFinding(
   merchant_id: string,
   kind: RoutedKind,

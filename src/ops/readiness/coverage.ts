@@ -107,6 +107,7 @@ export const lossQuery = z.strictObject({
 
 export type LossView = ReturnType<typeof viewOf>;
 
+/** Money first, then identity, then by count; with the advice of the merchant's own tables. */
 export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lossQuery>): Promise<LossView[]> {
   const rows = await ports.store.evidence.ledger(query.merchant);
   return rows
@@ -146,11 +147,13 @@ type ByMerchant = z.infer<typeof byMerchant>;
 export type UnknownView = Shown<UnknownRow>;
 export type VerdictView = Shown<VerdictRow>;
 
+/** Most seen first. */
 export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
   const rows = await store.evidence.unknowns(merchant);
   return rows.toSorted((one, other) => other.count - one.count).map(shown);
 }
 
+/** Refusals before what would be accepted, then by count. */
 export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
   const rows = await store.evidence.verdicts(merchant);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);

@@ -71,6 +71,7 @@ export async function readinessDays(
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
+/** The first UTC day with a stored verdict, as `2026-01-31`; null for none. */
 export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<string | null> {
   const day = await store.evidence.readinessSince();
   return day === null ? null : dayOf(day * DAY_MS);
@@ -79,6 +80,7 @@ export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<s
 /** How often merchants that are new, or without a verdict of a new day, are looked for. */
 const LOOK_EVERY_MS = 10 * MINUTE_MS;
 
+/** Stores one verdict per merchant and day. */
 export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Rounds {
   return startRounds({ log: ports.log, name: 'readiness of the day', every_ms }, async (isStopped) => {
     const mayGoOn = (): boolean => !isStopped() && ports.store.healthy();

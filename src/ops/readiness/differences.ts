@@ -62,6 +62,7 @@ export const judgedDifference = difference.extend({
 });
 export type JudgedDifference = z.infer<typeof judgedDifference>;
 
+/** New ones first, then by count. */
 export async function viewDifferences(
   ports: EvidenceSource,
   query: z.infer<typeof differenceQuery>,

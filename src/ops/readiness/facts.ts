@@ -88,6 +88,10 @@ export interface Seen {
   judged_by: string | null;
 }
 
+/**
+ * `retried_faults` is empty: the caller fills it where it knows. `judged_by` is the tables' revision of the newest call
+ * that was judged; null when it is gone.
+ */
 export async function readSeen(
   { evidence: reader, exchanges }: EvidenceReader,
   merchant_id: string,
@@ -135,6 +139,7 @@ export function usedKinds(operations: readonly Operation[], seen: Seen): RoutedK
   return routedKinds.filter((kind) => creates.some((one) => one.kind === kind && provenCalls([one], seen) > 0));
 }
 
+/** Empty for a merchant that uses no kind: there is nothing to prove. */
 export function areasOf(operations: readonly Operation[], seen: Seen): Area[] {
   const kinds = usedKinds(operations, seen);
   const areas = kinds.flatMap((kind) => [...createAreas(operations, kind, seen), ...otherAreas(operations, kind)]);
@@ -212,6 +217,7 @@ export function comparedCalls(cells: readonly CoverageRow[]): number {
   return cells.reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
 }
 
+/** Calls of all rows. */
 export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }

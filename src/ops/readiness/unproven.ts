@@ -35,6 +35,10 @@ export function holdsBackOrders(one: Finding): boolean {
   return holdsBack(one) || one.code === LEGACY_ONLY;
 }
 
+/**
+ * What is still to be shown before the next move; empty: everything is. It forbids nothing by itself, unlike
+ * `blockersOf`.
+ */
 export function unprovenOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   const open = [...doubtFindings(facts), ...mismatchFindings(facts)];
   // All its work is on orders: no next move needs proof, and what it still uses of legacy counts.

@@ -15,6 +15,7 @@ const LEADING_CONTROL = /^[\t\r\n\0]/;
 /** One list as CSV: an empty one has its columns too. */
 export interface CsvList<Row> {
   header: string;
+  /** Ends with CRLF, as the header does. */
   lineOf(row: Row): string;
 }
 

@@ -4,6 +4,7 @@ import { CHART_STYLE } from '../charts/charts.ts';
 import { type Content, code, type Html, html } from '../html.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 
+/** One file that loads nothing, with a policy that forbids it. */
 export function htmlPage(language: Language, title: string, body: readonly Content[]): string {
   return String(html`<!doctype html>
 <html lang="${language}">

@@ -262,6 +262,7 @@ const parts = {
 export type ReportPart = keyof typeof parts;
 export const reportParts = Object.keys(parts) as ReportPart[]; // the keys of the line above
 
+/** Columns of the part's table, in their order. */
 export function fieldsOf(part: ReportPart): readonly string[] {
   const form = part === 'audit' ? parts.audit : parts[part].element;
   return Object.keys(form.shape);

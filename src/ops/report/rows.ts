@@ -212,6 +212,7 @@ function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: st
   return { operation: names[operation] ?? operation, lane: t(`stage.${lane}`) };
 }
 
+/** `OTHERS` stands for the merchants beyond the limit of a list. */
 export function nameOf({ t }: Words, id: string, name: string | null = null): string {
   if (id === OTHERS) return t('report.others');
   return name === null ? id : `${id} (${name})`;

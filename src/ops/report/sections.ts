@@ -126,6 +126,7 @@ function isStuck({ state, attempts }: Pick<NoticeSum, 'state' | 'attempts'>, is_
 
 const MOST_DIFFERENCES = 5_000;
 
+/** Money first, then identity, then by count, would-be losses of shadows included. */
 export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): Line<'losses'>[] {
   return [...tally.losses.values()]
     .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
@@ -141,6 +142,7 @@ export function adviceFor(tables: Tables, loss: Omit<Line<'losses'>, 'advice'>):
   return adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count });
 }
 
+/** Those that calls of the period showed, most frequent first. @param merchant_id null: of all. */
 export async function differenceLines(
   ports: Ports,
   merchant_id: string | null,

@@ -23,6 +23,7 @@ interface MerchantSums {
 
 export type Tally = ReturnType<typeof createTally>;
 
+/** Filled by `addExchange`, one exchange after the other, so that a report of many calls needs no memory for them. */
 export function createTally() {
   return {
     count: 0,
@@ -45,6 +46,7 @@ export function createTally() {
   };
 }
 
+/** In ascending sequence: the first and the last one become the bounds of the period. */
 export function addExchange(tally: Tally, exchange: StoredExchange): void {
   const operation = exchange.operation ?? NO_OPERATION;
   const { lane, sequence } = exchange;
@@ -69,6 +71,10 @@ function countOne(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
+/**
+ * Milliseconds, rounded to tenths; percentiles are exact to the class of the histogram. The lines of all operations
+ * together come first.
+ */
 export function latencyLines(tally: Tally): Line<'latency'>[] {
   return [...tally.latency.values()]
     .map(({ operation, lane, histogram }) => ({
@@ -99,6 +105,7 @@ export function waitLines(tally: Tally): Line<'waits'>[] {
   return lines;
 }
 
+/** Ascending by UTC day. */
 export function dayLines({ days }: Tally): Line<'days'>[] {
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
@@ -176,6 +183,7 @@ interface Histogram {
   max_ms: number;
 }
 
+/** Of durations in classes: its size does not grow with the calls. */
 export function createHistogram(): Histogram {
   return { counts: new Uint32Array(MOST_CLASSES + 1), total: 0, max_ms: 0 };
 }

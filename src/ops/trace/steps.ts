@@ -126,6 +126,7 @@ function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], c
 /** Epoch ms at which the rows before a call to upstream were written, by the name of the call. */
 type Written = Partial<Record<string, readonly number[]>>;
 
+/** The call, what was lost in translation, the shadow, and the calls to upstream with the rows written before them. */
 export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
   const { at, id, lost } = exchange;
   const losses = lost.map(({ path, why, would_be }) => {
@@ -265,6 +266,7 @@ interface Step extends Omit<TraceStep, 'at'> {
   rank: keyof typeof RANKS;
 }
 
+/** By time; steps of one instant by rank. A time that is not known (Infinity) becomes that of the last known step. */
 export function inOrder(steps: readonly Step[]): TraceStep[] {
   const last_at = steps.reduce((last, { at }) => (Number.isFinite(at) ? Math.max(last, at) : last), 0);
   return steps

@@ -138,6 +138,7 @@ const UNTOLD = {
   tables_revision: null,
 };
 
+/** From the link, else from the sale on legacy; null without either. Amounts are decimal text. */
 export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | null): Promise<SaleView | null> {
   const known = link ?? sale;
   if (known === null) return null;

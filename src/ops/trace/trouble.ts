@@ -34,6 +34,7 @@ export function troubleOfLink(
   return { state: 'lost', sentence: say('trouble.lost', { ...facts, ...lost }) };
 }
 
+/** Null when nothing is wrong with it. */
 export function troubleOfLegacySale({ state, created_at, ends_at }: LegacySale): Trouble | null {
   if (state !== 'IN_DOUBT') return null;
   const facts = { sent_at: iso(created_at), ends_at: iso(ends_at) };

@@ -49,6 +49,7 @@ export function startRounds(
 
 type ChoreParts = Pick<Ports, 'store' | 'clock' | 'log' | 'count'>;
 
+/** Backups when they are due, and the deletion of old rows; a failed backup is tried again after `RETRY_MS`. */
 export function startChores(ports: ChoreParts, settings: ChoreSettings): Rounds {
   const { log, clock } = ports;
   const steady = steadyTime(ports);
