@@ -97,7 +97,7 @@ const assumptionFields = {
     'Status of the refund node of a total refund (docs/field-notes.md Orders §2).',
   ),
   processing_refund_ends: choice('processed', 'failed').describe(
-    'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (docs/field-notes.md Spec Transaction and refund status).',
+    'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (docs/field-notes.md Spec Refund status).',
   ),
   partial_refund_action: choice('order.refunded', 'order.processed', 'none').describe(
     'Webhook action of a partial refund, whose name was never seen (docs/field-notes.md Orders §4.1).',

@@ -12,7 +12,7 @@ export function shownBody(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body);
 }
 
-/** Query in its order, sender and body text. Without the signature: it never verified, and LIM-50 covers it. */
+/** Query in its order, sender and body text. Without the signature, which no receiver can verify (`docs/field-notes.md` QR finding 7). */
 export function shownDelivery({ query, headers, text }: Delivery): string {
   const asked = [...query].map(([name, value]) => `${name}=${value}`).join('&');
   const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';

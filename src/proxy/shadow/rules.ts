@@ -125,7 +125,7 @@ function siteFacts(site: string | null): SiteFacts | null {
   return Object.hasOwn(sites, site) ? sites[site as SiteId] : NOWHERE; // its own key
 }
 
-/** Values of fields; codes with their own table in `docs/field-notes.md` Spec Errors are not here. */
+/** Values of fields, without the codes that have their own table (`docs/field-notes.md` Spec Errors). */
 const valueRules: readonly Rule[] = orderFields.flatMap(({ path, of, rules }) =>
   rules.map(({ why, source, holds, says }): Rule => {
     const isHeld = (value: unknown, facts: OrderFacts) => holds(value as string | number, valueFacts(facts)); // the kind is judged before
