@@ -95,7 +95,7 @@ const suites: readonly Suite[] = [
     about: 'every earlier schema, kills between two builds, and newer files refused',
     promise: 'P15',
     what: 'no row is lost or read as something else',
-    files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/faults/upstream-replay', 'test/faults/storage-'],
+    files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/faults/upstream-repeat', 'test/faults/storage-'],
     counts: {},
   },
   {

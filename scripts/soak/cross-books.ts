@@ -59,8 +59,8 @@ export function isProxied({ database }: Books): (sale: SaleFacts) => boolean {
 }
 
 /**
- * The first attempt was spoiled and each replay is refused: no order exists. Only time can prove that, because a 4xx to
- * a replay settles nothing (`docs/protocol.md` §3.5).
+ * The first attempt was spoiled and each repeat is refused: no order exists. Only time can prove that, because a 4xx to
+ * a repeat settles nothing (`docs/protocol.md` §3.5).
  */
 export function isRightlyInDoubt(books: Pick<Books, 'ordersOf' | 'database'>, link: LinkFacts): boolean {
   if (!IN_DOUBT.has(link.state) || link.client_answer === 'maybe') return false;

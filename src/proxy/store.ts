@@ -173,7 +173,7 @@ export interface RefundStore {
   refunds(legacy_id: string): Promise<Refund[]>;
 }
 
-/** The inbox: events are committed before they are acknowledged. */
+/** The inbox: events are committed before they are answered. */
 export interface EventStore {
   /** Commits an event to the inbox, or merges it with an identical unread one (`docs/protocol.md` §3.11, step 2). */
   receiveEvent(event: NewEvent): Promise<void>;

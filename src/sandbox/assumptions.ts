@@ -71,7 +71,7 @@ const assumptionFields = {
   replay: choice('saved', 'current', 'conflict', 'saved_500', 'forgets').describe(
     'Same key, same body: V1 saved answer, V2 current order, V3 409, V4 a saved 500 for ever, V5 key forgotten early (docs/protocol.md §3.1).',
   ),
-  replay_status: either(201, 200).describe('HTTP status of a replayed create (docs/field-notes.md Orders §13).'),
+  replay_status: either(201, 200).describe('HTTP status of a repeated create (docs/field-notes.md Orders §13).'),
   replay_cancels: choice('conflict', 'saved').describe(
     'Same key again on a cancel: 409 (docs/field-notes.md Spec Errors), or the saved answer (docs/field-notes.md Orders §1.1).',
   ),

@@ -36,7 +36,7 @@ export const createOrder: Handler = (call) => {
 
   const mark = fingerprint(call);
   const known = world.findKey(merchant.user_id, key);
-  if (known !== undefined) return replayCreate(world, known, mark);
+  if (known !== undefined) return repeatCreate(world, known, mark);
 
   const refused = isReferenceTaken(world, merchant, plan.external_reference)
     ? problemOf('property_value', ['external_reference'], 'The external_reference is already in use')
@@ -126,7 +126,7 @@ function isShowing(world: World, pos: PointOfSale): boolean {
 }
 
 /** Variants V1–V4 of `docs/protocol.md` §3.1. V5 is in `createKeys`; `rememberFailure` stores the 500 of V4. */
-function replayCreate(world: World, known: KeyEntry, mark: string): Answer {
+function repeatCreate(world: World, known: KeyEntry, mark: string): Answer {
   const { replay, replay_status } = world.settings;
   if (known.fingerprint !== null && known.fingerprint !== mark) return refusal(keyAlreadyUsed);
   if (replay === 'conflict') return refusal(keyAlreadyUsed);
@@ -275,10 +275,10 @@ function newOrder(
   };
 }
 
-// Shared by all calls on an order: key, replays, orders of other merchants, path id.
+// Shared by all calls on an order: key, repeats, orders of other merchants, path id.
 
 /** Same key and body on cancel or refund: the stored answer or 409. A key of another request is always a conflict. */
-export function replayAction(known: KeyEntry, mark: string, repeated: 'saved' | 'conflict'): Answer {
+export function repeatAction(known: KeyEntry, mark: string, repeated: 'saved' | 'conflict'): Answer {
   const isSame = known.fingerprint === null || known.fingerprint === mark;
   return isSame && repeated === 'saved' ? known.answer : refusal(keyAlreadyUsed);
 }

@@ -106,7 +106,7 @@ function replace(response: Response, status: number, content_type: string, body:
   response.end(body);
 }
 
-/** Variant V4 of `docs/protocol.md` §3.1: a 500 is stored under its key and replayed. */
+/** Variant V4 of `docs/protocol.md` §3.1: a 500 is stored under its key and answered to each repeat. */
 function rememberFailure(world: World, request: Request, answer: { status: number; body: string }): void {
   const merchant = world.ownerOf(bearerToken(request) ?? '');
   const key = request.get('x-idempotency-key');

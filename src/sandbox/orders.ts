@@ -2,7 +2,7 @@
 
 import { json, refusal } from './answer.ts';
 import { type Call, fingerprint, type Handler, idempotencyKey, type Rows } from './call.ts';
-import { badOrderId, createOrder, findOrder, missingKey, orderNotFound, replayAction } from './create-order.ts';
+import { badOrderId, createOrder, findOrder, missingKey, orderNotFound, repeatAction } from './create-order.ts';
 import { cancel, isOrderId, touch } from './order.ts';
 import { renderOrder } from './order-view.ts';
 import type { Order } from './records.ts';
@@ -32,7 +32,7 @@ const cancelOrder: Handler = (call) => {
   if (!isOrderId(id, world.settings)) return refusal(badOrderId(world, merchant));
   const mark = fingerprint(call);
   const known = world.findKey(merchant.user_id, key);
-  if (known !== undefined) return replayAction(known, mark, world.settings.replay_cancels);
+  if (known !== undefined) return repeatAction(known, mark, world.settings.replay_cancels);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(orderNotFound);
   if (order.status === 'canceled') {

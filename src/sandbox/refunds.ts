@@ -4,7 +4,7 @@ import { isObject, type Json } from '../contract/json.ts';
 import type { Exponent } from '../contract/sites.ts';
 import { json, type Problem, refusal } from './answer.ts';
 import { bodyJson, fingerprint, type Handler, idempotencyKey } from './call.ts';
-import { brokenJson, findOrder, missingKey, orderNotFound, replayAction } from './create-order.ts';
+import { brokenJson, findOrder, missingKey, orderNotFound, repeatAction } from './create-order.ts';
 import { amountText, parseAmount } from './money.ts';
 import { isOrderId, markRefunded, newUlid, touch, undoRefunded } from './order.ts';
 import { problemOf } from './order-rules.ts';
@@ -26,7 +26,7 @@ export const refundOrder: Handler = (call) => {
   if (body !== undefined && 'broken' in body) return refusal(brokenJson);
   const mark = fingerprint(call);
   const known = world.findKey(merchant.user_id, key);
-  if (known !== undefined) return replayAction(known, mark, world.settings.replay_refunds);
+  if (known !== undefined) return repeatAction(known, mark, world.settings.replay_refunds);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(isQrOfAnother(world, id) ? invalidOwner : orderNotFound);
   const { exponent } = merchant.site;

@@ -134,5 +134,5 @@ export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT le
       AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS same_key
     UNION ALL SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
       WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND acknowledged_at IS NULL
-      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS unacknowledged) AS retriable
+      AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS undelivered) AS retriable
     ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`;

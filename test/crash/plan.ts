@@ -16,7 +16,7 @@ const tenths = (count: number): number => Math.ceil((REPEATS * count) / 10);
 /** So many tenths more, in a chain that has the point already. */
 const moreTenths = (count: number): number => Math.floor((REPEATS * count) / 10);
 
-/** From the replay to the settlement, each more than once in a row: every start finds what the kill before it left. */
+/** From the repeat to the settlement, each more than once in a row: every start finds what the kill before it left. */
 const IN_RECOVERY = [
   'create.before_send',
   'create.answer_read',

@@ -98,7 +98,7 @@ function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard
   if (scene.improvise) return scene.improvise(heard);
   const { answered, names } = scene;
   const repeated = answered && names.key !== undefined && heard.headers['x-idempotency-key'] === names.key;
-  // A refused replay leaves the create in doubt, and is not repeated at once (`docs/protocol.md` §3.5).
+  // A refused repeat leaves the create in doubt, and is not sent again at once (`docs/protocol.md` §3.5).
   if (repeated) return { status: 400, body: { errors: [{ code: 'bad_request', message: 'Not now.' }] } };
   const [line, ...beside] = nextLines(scene);
   if (!line) return wrong(scene, `${heard.method} ${heard.path} ${heard.text} is one call more than the exchange has`);

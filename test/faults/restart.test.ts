@@ -1,5 +1,5 @@
 /**
- * A restart on 100,000 rows with creates in doubt (P14): the doors open first, then one replay and one read at the set
+ * A restart on 100,000 rows with creates in doubt (P14): the doors open first, then one repeat and one read at the set
  * pace resolve each. `npm run measure:restart` runs it with 1,000 doubts and prints the times.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -32,7 +32,7 @@ function expectSameTries(device: string, least: number): void {
 }
 
 /** Spoils only the first attempt: the till gets its sale under the same key, and there is one order. */
-async function expectReplayed(spoiled: Twist): Promise<void> {
+async function expectRepeated(spoiled: Twist): Promise<void> {
   upstream.onCreate = (honest, heard, nth) => (nth === 1 ? spoiled(honest, heard, nth) : honest);
   const orders = upstream.orders.size;
   const device = puente.device();
@@ -108,8 +108,8 @@ describe('the connection fails after the request', () => {
         ),
       ),
     ],
-  ])('%s: replayed with the same key and bytes', async (_name, twist) => {
-    await expectReplayed(twist);
+  ])('%s: repeated with the same key and bytes', async (_name, twist) => {
+    await expectRepeated(twist);
   });
 
   it('an idle connection is closed while the request is written: one order for each sale [F7]', async () => {
@@ -147,8 +147,8 @@ describe('an answer that is no readable order', () => {
     ],
     ['two orders in a row', spoil((order) => asJson(order + order))],
     ['an order in a list [F9]', spoil((order) => asJson(`[${order}]`))],
-  ])('%s: no success, and replayed', async (_name, twist) => {
-    await expectReplayed(twist);
+  ])('%s: no success, and repeated', async (_name, twist) => {
+    await expectRepeated(twist);
   });
 
   it("an answer nobody asked for behind the first is no call's answer", async () => {
@@ -210,7 +210,7 @@ describe('an answer that does not end', () => {
     ['an endless row of 102 answers [F23]', () => acts.informationalFlood(102)],
     ['an endless head', () => acts.endlessHeaders()],
   ])('%s is cut by the timeout, and no success', async (_name, twist) => {
-    await expectReplayed(twist);
+    await expectRepeated(twist);
   });
 });
 
@@ -229,7 +229,7 @@ describe('an answer that is too large', () => {
   ])('%s is cut; memory stays flat', async (_name, write) => {
     const written = upstream.written();
     const rss = process.memoryUsage().rss;
-    await expectReplayed(spoil(write));
+    await expectRepeated(spoil(write));
     // The sockets of both ends hold some bytes beyond Puente's 1 MiB.
     expect(upstream.written() - written).toBeLessThan(32 * 1024 * 1024);
     expect(process.memoryUsage().rss - rss).toBeLessThan(128 * 1024 * 1024);
@@ -283,7 +283,7 @@ describe('hostile JSON', () => {
     ['the same key twice with different values [F24]', '"status":"canceled"'],
     ['invalid UTF-8 [F24]', '"more":"\xff"'],
   ])('%s is no success and pollutes nothing', async (_name, more) => {
-    await expectReplayed(spoil((order) => asJson(withMore(order, more))));
+    await expectRepeated(spoil((order) => asJson(withMore(order, more))));
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   });
 

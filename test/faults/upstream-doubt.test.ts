@@ -97,7 +97,7 @@ describe('a create in doubt', () => {
     expect(orderOf(device).id).toBe(row.order_id);
   });
 
-  it('a replay finds the terminal busy with our own order: busy for now, then adopted by its event [F17]', async () => {
+  it('a repeat finds the terminal busy with our own order: busy for now, then adopted by its event [F17]', async () => {
     upstream.onCreate = (honest, _heard, nth) =>
       nth === 1 ? acts.unheard(honest, acts.reset) : refusal(409, 'already_queued_order_for_terminal');
     const device = puente.device();
@@ -124,7 +124,7 @@ describe('a create in doubt', () => {
       async () => triesOf(device).length,
       (count) => count > tries,
     );
-    expect(puente.row(device).state, 'a 401 on a replay proves nothing').toBe('IN_DOUBT');
+    expect(puente.row(device).state, 'a 401 on a repeat proves nothing').toBe('IN_DOUBT');
     await puente.till(`${POINT}/payment-intents/${puente.row(device).legacy_id}`, { token: FRESH_TOKEN });
     const row = await untilRow(device, ({ state }) => state === 'LIVE');
     expect(triesOf(device).at(-1)?.headers.authorization).toBe(`Bearer ${FRESH_TOKEN}`);

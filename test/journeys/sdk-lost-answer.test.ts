@@ -114,7 +114,7 @@ describe('the official SDK', () => {
       const before = await createsInDoubt(shop);
       const selling = create(amount, 'lost upstream');
       await pays(shop, await orderOver(shop, amount));
-      // Without events only a replay finds the order, so upstream must answer again before the SDK gives up.
+      // Without events only a repeat finds the order, so upstream must answer again before the SDK gives up.
       if (!are_sent) {
         await eventually(
           () => createsInDoubt(shop),
@@ -164,7 +164,7 @@ describe('the official SDK', () => {
       const order = await orderOver(shop, amount);
       await pays(shop, order);
       await shop.restart();
-      // The event may have been lost during the restart; then only a replay finds the payment.
+      // The event may have been lost during the restart; then only a repeat finds the payment.
       shop.mendUpstream();
       const sale = await selling;
       expect(retriesOf(sale).length).toBeGreaterThan(0);

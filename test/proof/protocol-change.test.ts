@@ -194,14 +194,14 @@ describe('an order that was read', () => {
     ]);
   });
 
-  it.each<[string, Partial<Link>, Record<string, unknown>, string | null]>([
+  it.each<[string, Partial<Link>, Record<string, unknown>, [text: string, label: string] | null]>([
     ['paid, and told', {}, PAID, null],
-    ['paid', { client_answer: 'error' }, PAID, 'paid but unacknowledged'],
+    ['paid', { client_answer: 'error' }, PAID, ['paid without a delivered answer', 'paid_but_unacknowledged']],
     [
       'canceled by us',
       { client_answer: 'none', cancel: 'sent' },
       { status: 'canceled' },
-      'unacknowledged order canceled',
+      ['order without a delivered answer canceled', 'unacknowledged_order_canceled'],
     ],
     ['canceled by somebody', { client_answer: 'none' }, { status: 'canceled' }, null],
     ['expired', { client_answer: 'none', cancel: 'sent' }, { status: 'expired' }, null],
@@ -218,9 +218,9 @@ describe('an order that was read', () => {
     const lines = (await stand.store.audit.audits(10))
       .filter(({ action }) => action === 'settle')
       .map(({ reason }) => readStored(reason).text);
-    expect(lines).toEqual(expected === null ? [] : [expected]);
+    expect(lines).toEqual(expected === null ? [] : [expected[0]]);
     const counted = stand.counts.filter((one) => one.startsWith('settlements'));
-    expect(counted).toEqual(expected === null ? [] : [`settlements ${expected.replaceAll(' ', '_')}`]);
+    expect(counted).toEqual(expected === null ? [] : [`settlements ${expected[1]}`]);
   });
 
   it('of a QR sale that is refunded after it was paid is no news to the audit', async () => {

@@ -7,7 +7,7 @@ import type { Link } from '../../src/proxy/sales/link.ts';
 import {
   type AttemptPlan,
   attemptCreate,
-  mayReplay,
+  mayRepeat,
   type SendPlan,
   sendInTurn,
   sendLink,
@@ -139,7 +139,7 @@ describe('the same bytes may go again', () => {
     ['not when it was never sent', { first_sent_at: null }, 0, false],
   ])('%s', (_when, change, after_ms, expected) => {
     stand.now = NOON + after_ms;
-    expect(mayReplay(stand.ports, newLink({ first_sent_at: NOON, created_at: NOON, ...change }))).toBe(expected);
+    expect(mayRepeat(stand.ports, newLink({ first_sent_at: NOON, created_at: NOON, ...change }))).toBe(expected);
   });
 });
 
@@ -166,7 +166,7 @@ describe('a row that may have been sent before', () => {
     expect(stand.asked).toEqual([]);
   });
 
-  it.each(SENT_BEFORE)('%s: is a replay, whose order is read', async (_how, sent) => {
+  it.each(SENT_BEFORE)('%s: is a repeat, whose order is read', async (_how, sent) => {
     const link = await stand.link();
     await sent(link);
     stand.now = DEADLINE - 1;
@@ -219,7 +219,7 @@ describe('one that was never sent', () => {
 
   it('without any bytes is a defect', async () => {
     const link = await stand.link({ sealed_body: null });
-    await expect(send(link)).rejects.toThrow(`the link ${link.legacy_id} has no body to replay`);
+    await expect(send(link)).rejects.toThrow(`the link ${link.legacy_id} has no body to repeat`);
   });
 });
 
@@ -259,7 +259,7 @@ describe('a success', () => {
   it.each<[string, Answer]>([
     ['can not be read', BROKEN],
     ['is said to be missing', refusal(404, 'order_not_found')],
-  ])('on a replay whose order %s is what the create said', async (_what, read) => {
+  ])('on a repeat whose order %s is what the create said', async (_what, read) => {
     const link = await stand.link({ attempts: 1 });
     stand.answers = [creates(), read];
     expect(await send(link)).toMatchObject({ kind: 'created', link: { order: { status: 'created' }, attempts: 2 } });
@@ -299,7 +299,7 @@ describe('no outcome', () => {
     expect((await send(link)).link).toMatchObject({ state: 'IN_DOUBT', client_answer: 'error', attempts: 3 });
   });
 
-  it('of a replay that finds the terminal busy says so', async () => {
+  it('of a repeat that finds the terminal busy says so', async () => {
     const link = await stand.link({ attempts: 1 });
     stand.answers = [refusal(409, 'already_queued_order_on_terminal')];
     expect(await send(link)).toMatchObject({ kind: 'in_doubt', busy: true });
@@ -427,14 +427,14 @@ describe('attempts', () => {
 
   it('wait for as long as a rate limit says, or the usual pause', async () => {
     stand.answers = [answered(429, null, 70), answered(429), creates()];
-    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, attempts: 3, replayed: false });
+    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, attempts: 3, is_repeat: false });
     expect(stand.slept).toEqual([70, 750]);
     expect(names()).toEqual([]);
   });
 
   it('end with the first sure refusal', async () => {
     stand.answers = [NOT_SENT, refusal(400, 'bad_request')];
-    expect(await attempt()).toMatchObject({ verdict: { kind: 'definite' }, attempts: 2, replayed: false });
+    expect(await attempt()).toMatchObject({ verdict: { kind: 'definite' }, attempts: 2, is_repeat: false });
     expect(stand.log).toEqual([expect.stringContaining('"cause":"ECONNREFUSED"')]);
   });
 
@@ -443,7 +443,7 @@ describe('attempts', () => {
     expect(await attempt()).toEqual({
       verdict: { kind: 'ambiguous', cause: 'redirect 302', retry: false, busy: false },
       attempts: 1,
-      replayed: false,
+      is_repeat: false,
     });
   });
 
@@ -451,16 +451,16 @@ describe('attempts', () => {
     stand.answers = [{ kind: 'not_sent', cause: 'shut', kept_back: true }];
     expect(await attempt()).toMatchObject({ verdict: { kind: 'not_sent' }, attempts: 1 });
     stand.answers = [{ kind: 'not_sent', cause: 'shut', kept_back: false }, creates()];
-    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, attempts: 2, replayed: false });
+    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, attempts: 2, is_repeat: false });
   });
 
-  it('are a replay once one was ambiguous', async () => {
+  it('are a repeat once one was ambiguous', async () => {
     stand.answers = [BROKEN, creates()];
-    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, replayed: true });
+    expect(await attempt()).toMatchObject({ verdict: { kind: 'success' }, is_repeat: true });
     stand.answers = [BROKEN, refusal(409, 'already_queued_order_for_terminal')];
     expect(await attempt()).toMatchObject({ verdict: { kind: 'ambiguous', busy: true }, attempts: 2 });
     stand.answers = [creates()];
-    expect(await attempt({ sent_before: true })).toMatchObject({ replayed: true });
+    expect(await attempt({ sent_before: true })).toMatchObject({ is_repeat: true });
   });
 
   it('stay ambiguous when the last one was not sent', async () => {
@@ -476,7 +476,7 @@ describe('attempts', () => {
     expect(await attempt({ sent_before: true, attempts: 1 })).toEqual({
       verdict: { kind: 'ambiguous', cause, retry: true, busy: false },
       attempts: 1,
-      replayed: false,
+      is_repeat: false,
     });
   });
 

@@ -40,7 +40,7 @@ it('what was skipped stands in the table with its reason', () => {
 it('a row counts when tests with its name were run and all of them passed', () => {
   const tests = [
     told(`a > b ${row('F1', 'P2')}`, 'passed'),
-    told(`cut ${row('F2')}: replayed`, 'passed'),
+    told(`cut ${row('F2')}: repeated`, 'passed'),
     told(`c ${row('F2')}`, 'failed'),
     told(`d ${row('F3')}`, 'skipped'),
   ];

@@ -224,7 +224,7 @@ const lies: [invariant: string, lie: string, tell: (history: History) => void][]
   ['house', 'the file is damaged', ({ house }) => void house.push('the file is damaged')],
 ];
 
-/** A create whose first attempt was spoiled and whose replays are refused: no order, and its slot stays blocked. */
+/** A create whose first attempt was spoiled and whose repeats are refused: no order, and its slot stays blocked. */
 function doubt({ books, database, probes, sales, told }: History): void {
   Object.assign(at(database.links, 2), { state: 'IN_DOUBT', client_answer: 'error', order_id: null, slot: 'qr:1' });
   Object.assign(at(sales, 2), { statuses: [504] });

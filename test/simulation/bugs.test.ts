@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Caught, catchByPlans, catchByTests, judged, planFile } from './bugs/catch.ts';
 import { type Bug, bugs, patched } from './bugs/list.ts';
 import type { Violation } from './invariants.ts';
-import { replayInProcess } from './workers.ts';
+import { rerunInProcess } from './workers.ts';
 
 /** Only ends what hangs. */
 const PATIENCE_MS = 600_000;
@@ -70,7 +70,7 @@ describe('the seeded bugs', () => {
     'have plans that break nothing where there is no bug, in a process after theirs',
     async () => {
       const files = bugs.filter(({ test }) => test === null).map(planFile);
-      const { tally, found } = await replayInProcess(files);
+      const { tally, found } = await rerunInProcess(files);
       expect(found).toEqual([]);
       expect(tally.seeds).toBe(files.length);
     },

@@ -233,7 +233,7 @@ function stageOf(random: Random, moving: boolean): Plan['stages'][number] {
 /** Behaviour that the vendor's pages leave open (`docs/protocol.md` §3.1). */
 function worldOf(variant: Variant, random: Random): Record<string, unknown> {
   const replay = { V1: 'saved', V2: 'current', V3: 'conflict', V4: 'saved', V5: 'forgets' } as const;
-  // A key forgotten inside the replay window makes a second order unless references are unique (§3.5).
+  // A key forgotten inside the repeat window makes a second order unless references are unique (§3.5).
   const forgets_early = variant === 'V5' && random.chance(0.5);
   const unique = random.pick(['among_all', 'among_live', 'not_checked']);
   return {

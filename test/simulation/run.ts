@@ -15,7 +15,7 @@ const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
 const MOMENT_MS = 1_000;
 /** The configured window in which a refund in doubt may be sent again (`docs/protocol.md` §3.5). */
-const REPLAY_WINDOW_MS = 15 * 60_000;
+const REPEAT_WINDOW_MS = 15 * 60_000;
 
 export async function runPlan(
   world: SimulatedWorld,
@@ -101,14 +101,14 @@ async function settle(world: SimulatedWorld): Promise<void> {
   finishSome(world);
   await untilQuiet(world);
   // After that, a read of its order decides a refund in doubt.
-  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS, world.outside);
+  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPEAT_WINDOW_MS, world.outside);
   for (const sale of [...clients.sales.keys()]) clients.lastRead(sale);
   await clock.run(clock.now() + SHORT_MS, world.outside);
   clients.probe();
   await clock.run(clock.now() + SHORT_MS, world.outside);
   await untilTold(world);
   // Where a token was missing until then, the last read was the first one.
-  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS + SHORT_MS, world.outside);
+  if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPEAT_WINDOW_MS + SHORT_MS, world.outside);
   await untilOver(world);
 }
 

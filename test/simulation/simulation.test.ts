@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { showSeed } from './one.ts';
-import { replayInProcess, runInProcesses } from './workers.ts';
+import { rerunInProcess, runInProcesses } from './workers.ts';
 
 /** Seeds for every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 250);
@@ -24,7 +24,7 @@ describe('the simulation', () => {
 
   it('keeps them in every plan that once broke one', async () => {
     const files = readdirSync(REGRESSIONS).map((name) => join(REGRESSIONS, name));
-    const { tally, found } = await replayInProcess(files);
+    const { tally, found } = await rerunInProcess(files);
     expect(found).toEqual([]);
     expect(tally.seeds).toBe(files.length);
   });

@@ -56,7 +56,7 @@ export async function runInProcesses(range: Range, processes: number, options: W
 }
 
 /** @throws Error when the process fails on its own. */
-export async function replayInProcess(files: string[]): Promise<Outcome> {
+export async function rerunInProcess(files: string[]): Promise<Outcome> {
   const found: Outcome['found'] = [];
   let tally = NOTHING;
   const died = await runProcess({ files }, undefined, (line) => {

@@ -1,4 +1,4 @@
-/** Redacts messages before they are stored; what replay needs stays (`test/faults/README.md` F133, F134). */
+/** Redacts messages before they are stored; what a replay needs stays (`test/faults/README.md` F133, F134). */
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Loss } from '../../mapping/tables.ts';
@@ -198,7 +198,7 @@ export function kindOfName(name: string, around: NameKind): NameKind {
   if (around === 'secret' || around === 'contact') return around;
   if (CARDS.has(plain)) return 'card';
   if (CONTACTS.test(plain) || CONTACT_WORDS.has(plain)) return 'contact';
-  // Replay and reconciliation need a payer's id and type, which identify no person.
+  // A replay and reconciliation need a payer's id and type, which identify no person.
   if (around === 'person') return FACTS_OF_A_PERSON.has(plain) ? 'id' : 'person';
   if (PEOPLE.has(plain)) return 'person';
   if (around === 'url' || URLS.test(plain)) return 'url';

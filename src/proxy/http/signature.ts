@@ -15,8 +15,8 @@ export interface SignedDelivery {
 }
 
 /**
- * The body is not signed, so a body that names another order than the query is not verified. There is no time window: a
- * replay only causes another read (`docs/protocol.md` §3.11, step 6). Never throws.
+ * The body is not signed, so a body that names another order than the query is not verified. There is no time window: an
+ * event that is sent again only causes another read (`docs/protocol.md` §3.11, step 6). Never throws.
  * @returns `timestamp_ms`: the sender's time, epoch ms, also when the check fails; null when unreadable.
  */
 export function verifyOrderSignature(delivery: SignedDelivery): { verified: boolean; timestamp_ms: number | null } {

@@ -1,4 +1,4 @@
-/** The webhook door: checks and stores the order events of upstream before it acknowledges them. */
+/** The webhook door: checks and stores the order events of upstream before it answers them. */
 import { type RequestHandler, Router } from 'express';
 import { type OrderEvent, orderEvent } from '../../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.ts';

@@ -64,7 +64,7 @@ export function startNotifier(parts: NotifierParts) {
     );
     for (const notice of waiting) {
       if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
-      // A replayed notice and a newer one of its topic and id can both be due.
+      // A redelivered notice and a newer one of its topic and id can both be due.
       if (flights.has(kindOf(notice))) continue;
       if (look.isHeld(notice)) continue;
       const receiver = await lookUp(notice);

@@ -68,7 +68,7 @@ async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Pro
 
 /**
  * The answer after a cancel attempt; the order decides when the outcome is unknown. Puente canceled a canceled order
- * when an earlier cancel was never acknowledged, or when this one got no clear refusal.
+ * when the answer to an earlier cancel was never delivered, or when this one got no clear refusal.
  */
 async function judgeCancel(
   ports: Ports,
@@ -90,7 +90,7 @@ async function judgeCancel(
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const seen = await refreshLink(ports, link, call.token, { force: true, deadline });
   const canceled = already || seen.legacy_state === 'CANCELED';
-  if (canceled && (sent_before || !known)) return acknowledged(ports, call, seen);
+  if (canceled && (sent_before || !known)) return succeeded(ports, call, seen);
   if (known) {
     // No cancel of Puente is in flight any more: a later one at the terminal is not Puente's.
     await changeLink(ports, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
@@ -113,14 +113,14 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
     await ports.clock.sleep(TERMINAL_PAUSE_MS);
     seen = await refreshLink(ports, seen, call.token, { force: true, deadline });
   }
-  if (seen.legacy_state === 'CANCELED') return acknowledged(ports, call, seen);
+  if (seen.legacy_state === 'CANCELED') return succeeded(ports, call, seen);
   return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
 /** Cancels succeed again until the sale is known to the till: answers may be lost (`docs/protocol.md` §3.9, F29). */
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
-    if (link.cancel === 'sent') return acknowledged(ports, call, link);
+    if (link.cancel === 'sent') return succeeded(ports, call, link);
     if (link.cancel === null || link.known_by !== null) return refused('point', 'intent_not_cancelable');
     markLimitation(ports.exchange, 'LIM-90');
     return canceledAnswer(ports, call, link);
@@ -128,7 +128,7 @@ async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<
   return refused('point', link.state === 'DONE' ? 'cancel_blocked' : 'intent_not_cancelable');
 }
 
-async function acknowledged(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
+async function succeeded(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   // The till knows of the cancel once it reads the sale.
   const saved = await changeLink(ports, link, () => ({ change: { cancel: 'acknowledged', known_by: null } }));
   return canceledAnswer(ports, call, saved);

@@ -65,7 +65,7 @@ function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, nicknam
 const OURS_AT_MOST = 1_000;
 /** Live sales among them that are read again, newest first; events and recovery refresh the others. */
 const READ_AT_MOST = 10;
-/** A replay may make an order this long after its row was written; clocks may differ by the second value. */
+/** A repeat may make an order this long after its row was written; clocks may differ by the second value. */
 const MADE_WITHIN_MS = 24 * 60 * 60_000;
 const CLOCKS_WITHIN_MS = 60_000;
 const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];

@@ -224,22 +224,22 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
       order === null
         ? expires_at - created_at
         : (durationMs(order.expiration_time, created_at) ?? settings.create.default_lifetime_ms),
-    acknowledged_ms: (link) => since(link, link.acknowledged_at ?? link.created_at),
+    answer_delivered_ms: (link) => since(link, link.acknowledged_at ?? link.created_at),
   };
 }
 
 // Is a create a new sale, or a retry? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11).
 
 interface RetryWindows {
-  /** How long an acknowledged create without a client key may be repeated, ms. */
+  /** How long a create whose answer was delivered may be repeated without a client key, ms. */
   join_window_ms: number;
-  /** How long after its order's end an unacknowledged create, or one with a client key, may be repeated, ms. */
+  /** How long after its order's end a create without a delivered answer, or one with a client key, may be repeated, ms. */
   replay_window_ms: number;
   age_ms(link: Link): number;
   /** How long the order can be paid, ms. */
   lifetime_ms(link: Link): number;
   /** How long ago the till was first answered 2xx, ms. */
-  acknowledged_ms(link: Link): number;
+  answer_delivered_ms(link: Link): number;
 }
 
 /**
@@ -263,18 +263,18 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   const is_keyed = sale.client_key !== null && candidate.client_key !== null;
   // `known_by` is never `till` here: the store leaves such sales out.
   if (sale.known_by === 'notice')
-    return is_keyed && same_key_or_none && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
+    return is_keyed && same_key_or_none && windows.answer_delivered_ms(sale) < CLIENT_PATIENCE_MS;
   const is_live = sale.state !== 'DONE';
   const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
   if (sale.acknowledged_at === null) {
     const is_dynamic_qr = candidate.slot === null;
-    // An unacknowledged dynamic QR was never shown: it can't be paid, and it holds no unit.
+    // A dynamic QR in an answer that was not delivered was never shown: it can't be paid, and it holds no unit.
     if (is_dynamic_qr && is_keyed && !same_key_or_none) return false;
     // The till was answered an error, or nothing: its next equal create is the retry, with any key.
     return may_be_repeated;
   }
   if (!same_key_or_none) return false;
-  return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
+  return is_keyed ? may_be_repeated : windows.answer_delivered_ms(sale) < windows.join_window_ms;
 }
 
 /** The legacy answer for a committed outcome. */
@@ -309,7 +309,7 @@ async function answerOf(
   }
 }
 
-/** An answer that did not leave whole acknowledges nothing (`docs/protocol.md` §3.3, step 5). */
+/** An answer that did not leave whole was not delivered (`docs/protocol.md` §3.3, step 5). */
 function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     if (whole) return;

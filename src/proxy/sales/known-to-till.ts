@@ -23,8 +23,8 @@ interface Shown {
 }
 
 /**
- * Adds to the answer of a read by a number that only a notice contains: once sent whole, it counts as an acknowledgement
- * of the notice of the end, and the refunds in it are known.
+ * Adds to the answer of a read by a number that only a notice contains: once sent whole, it counts as an acknowledged
+ * notice of the end, and the refunds in it are known.
  */
 export function noteRead(ports: Ports, shown: Shown, answer: Answered): Answered {
   const { link, refunded_minor } = shown;

@@ -58,7 +58,7 @@ export interface Link {
   tables_revision: string;
   state: LinkState;
   attempts: number;
-  /** Wall clock of the first attempt, epoch ms; the replay window counts from here. */
+  /** Wall clock of the first attempt, epoch ms; the repeat window counts from here. */
   first_sent_at: number | null;
   /** The run of the process that wrote the row; in any other run the row counts as sent before. */
   boot_id: string;
@@ -73,9 +73,9 @@ export interface Link {
   /** What tills see; never goes back in time. */
   legacy_state: LegacyState;
   legacy_state_at: number;
-  /** `sent`: Puente's cancel may have reached upstream; `acknowledged`: the till was answered that it succeeded. */
+  /** `sent`: Puente's cancel may have reached upstream; `acknowledged`: the answer that it succeeded was delivered. */
   cancel: 'sent' | 'acknowledged' | null;
-  /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null before. */
+  /** Epoch ms of the delivered answer: when a 2xx was first about to leave (`client_answer` maybe); null before. */
   acknowledged_at: number | null;
   /**
    * How the till came to know the sale (`docs/protocol.md` §3.9). `till`: it read, canceled or refunded it. `notice`:

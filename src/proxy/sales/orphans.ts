@@ -135,8 +135,8 @@ function madeAt(legacy_id: string): number {
 }
 
 /**
- * The link of a lost sale, from its order; the till's own fields are gone. It counts as acknowledged, so that it is
- * never canceled: its till may have been answered 2xx. Null for an order without its unit or amount.
+ * The link of a lost sale, from its order; the till's own fields are gone. Its answer counts as delivered, so
+ * that it is never canceled: its till may have been answered 2xx. Null for an order without its unit or amount.
  */
 async function rebuiltLink(ports: Ports, merchant_id: string, legacy_id: string, order: Order): Promise<Link | null> {
   const site = (await ports.store.merchants.merchant(merchant_id))?.site ?? null;
@@ -230,7 +230,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
-/** A create whose outcome is unknown after its replay window; `lookAfter` gives it up after its lifetime. */
+/** A create whose outcome is unknown after its repeat window; `lookAfter` gives it up after its lifetime. */
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;

@@ -21,7 +21,7 @@ import {
   settlementTime,
   unclaimed,
 } from './settle.ts';
-import { mayReplay, sendLink } from './submit.ts';
+import { mayRepeat, sendLink } from './submit.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
 /** A create without an outcome is given up this long after its order's lifetime: no payment can come any more. */
@@ -54,14 +54,14 @@ export async function lookAfter(ports: Ports, link: Link): Promise<void> {
   });
 }
 
-/** A create without an outcome: replayed inside the window, then left to an event, then reported as lost. */
+/** A create without an outcome: repeated inside the window, then left to an event, then reported as lost. */
 async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
   const now = ports.clock.now();
   if (now > link.expires_at + LOST_AFTER_MS) {
     const expires_at = unseenEnd(link, due_at, now);
     return expires_at === null ? hearOut(ports, link) : wait(ports, link, { expires_at });
   }
-  const token = mayReplay(ports, link) ? await credentialOf(ports, link.merchant_id) : null;
+  const token = mayRepeat(ports, link) ? await credentialOf(ports, link.merchant_id) : null;
   if (token === null) {
     await postpone(ports, link, link.state === 'SENDING' ? { state: 'IN_DOUBT' } : {});
     return;

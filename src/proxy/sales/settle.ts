@@ -87,7 +87,7 @@ export async function applyOrder(
     const change: LinkChange = { ...step.change, ...more.change };
     const notices = [...noticesFor(ports, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
-    // A settlement's audit line is in the same commit, after an event, a read or a replay alike.
+    // A settlement's audit line is in the same commit, after an event, a read or a repeat alike.
     const settled = settlementOf(current, next);
     const audit = settled === null ? more.audit : settlementLine(ports, next, say(`settled.${settled}`, {}));
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;

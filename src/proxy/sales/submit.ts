@@ -45,14 +45,14 @@ export async function sendLink(
   if (stored === null) throw new Error(`the link ${legacy_id} was written just now and is missing`);
   const link = mayBeCanceled(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
-  if (link.state === 'LIVE') return await acknowledge(ports, link, plan);
+  if (link.state === 'LIVE') return await commitAnswer(ports, link, plan);
   // A retry is the same sale in any state, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
-  if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(ports, link, plan);
+  if (link.state === 'DONE' && !wasCanceledByUs(link)) return await commitAnswer(ports, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
   // By another process, by an earlier call, or by a call of this process that could not commit the outcome.
   const sent_before =
     link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
-  if (sent_before && !mayReplay(ports, link)) return { kind: 'in_doubt', link, busy: true };
+  if (sent_before && !mayRepeat(ports, link)) return { kind: 'in_doubt', link, busy: true };
   // Retries that waited for the mutex must not each add an attempt after the deadline.
   if (sent_before && ports.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(ports, link);
@@ -87,8 +87,8 @@ async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Pro
   return ports.memory.sales.reads.number(order_id) > reads_before ? seen : null;
 }
 
-/** True while the same key and bytes may be sent again (`docs/protocol.md` §3.5, retry rules). */
-export function mayReplay(ports: Ports, link: Link): boolean {
+/** Whether an idempotent repeat is still safe: the same key and bytes (`docs/protocol.md` §3.5, retry rules). */
+export function mayRepeat(ports: Ports, link: Link): boolean {
   const now = ports.clock.now();
   if (link.sealed_body === null || link.first_sent_at === null || now < link.first_sent_at) return false;
   const window_ms = Math.min(ports.settings.create.replay_window_ms, link.expires_at - link.created_at);
@@ -99,7 +99,7 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
   const { verdict } = result;
   const attempts = link.attempts + result.attempts;
   if (verdict.kind === 'success') {
-    const fresh = result.replayed ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;
+    const fresh = result.is_repeat ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;
     return await settleSuccess(
       ports,
       link,
@@ -122,8 +122,8 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
 
 /** The till was or will be answered an error, unless it may have been answered 2xx before a backup was restored. */
 function answeredWithError(link: Link, attempts: number, plan: SendPlan): LinkChange {
-  const is_unacknowledged = plan.for_client !== false && link.client_answer !== 'maybe';
-  return is_unacknowledged ? { attempts, client_answer: 'error' } : { attempts };
+  const is_undelivered = plan.for_client !== false && link.client_answer !== 'maybe';
+  return is_undelivered ? { attempts, client_answer: 'error' } : { attempts };
 }
 
 async function settleDoubt(ports: Ports, link: Link, answered: LinkChange, busy: boolean): Promise<Sent> {
@@ -131,25 +131,25 @@ async function settleDoubt(ports: Ports, link: Link, answered: LinkChange, busy:
     change: {
       ...answered,
       ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
-      next_check_at: nextReplay(ports, current),
+      next_check_at: nextRepeat(ports, current),
     },
   }));
   ports.memory.sales.unsettled.delete(link.legacy_id);
   return { kind: 'in_doubt', link: saved, busy };
 }
 
-/** Commits order id, state, acknowledgement and notices in one transaction (`docs/protocol.md` §3.3, step 3). */
+/** Commits order id, state, the delivered answer and notices in one transaction (`docs/protocol.md` §3.3, step 3). */
 async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
   const extra = (): Decision => ({
     change: {
       order_id: order.id,
       attempts,
       sealed_body: null,
-      ...(plan.for_client === false ? {} : acknowledgement(ports, link)),
+      ...(plan.for_client === false ? {} : answerDelivered(ports, link)),
     },
   });
   const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
-  // Only an order that was read after a replay can contradict its sale here.
+  // Only an order that was read after a repeat can contradict its sale here.
   if (isContradicted(ports, link)) {
     return await settleDoubt(ports, saved, answeredWithError(saved, attempts, plan), false);
   }
@@ -159,10 +159,10 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
   return { kind: 'created', link: saved };
 }
 
-/** The order is known: only the acknowledgement is left to commit. */
-async function acknowledge(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
+/** The order is known: only that its answer is delivered is left to commit. */
+async function commitAnswer(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
-  const saved = await changeLink(ports, link, (current) => ({ change: acknowledgement(ports, current) }));
+  const saved = await changeLink(ports, link, (current) => ({ change: answerDelivered(ports, current) }));
   noteAnswered(ports, saved);
   return { kind: 'created', link: saved };
 }
@@ -172,18 +172,18 @@ function noteAnswered({ memory }: Ports, link: Link): void {
   memory.sales.answered.set(requestOf(link), { legacy_id: link.legacy_id, at_ms: performance.now() });
 }
 
-/** Committed before each 2xx; `acknowledged_at` is the time of the first. */
-function acknowledgement({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
+/** Committed before each 2xx, and taken back if it does not leave whole; `acknowledged_at` is the time of the first. */
+function answerDelivered({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
   return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
 }
 
 function storedBody(ports: Ports, link: Link): Uint8Array {
-  if (link.sealed_body === null) throw new Error(`the link ${link.legacy_id} has no body to replay`);
+  if (link.sealed_body === null) throw new Error(`the link ${link.legacy_id} has no body to repeat`);
   return ports.vault.open(link.sealed_body, 'body');
 }
 
 /** When recovery tries next: after 1, 2, 4, 8, 15, 30 s … and up to two fifths more (`docs/protocol.md` §3.7, F12). */
-function nextReplay(ports: Ports, link: Link): number {
+function nextRepeat(ports: Ports, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
   // Attempts beyond those of the till's own call.
   const rounds = Math.max(0, link.attempts - ports.settings.create.attempts + 1);
@@ -243,8 +243,8 @@ export interface AttemptPlan {
 interface AttemptResult {
   verdict: CreateVerdict;
   attempts: number;
-  /** A replay succeeded: its answer may be an old one, so the order is read. */
-  replayed: boolean;
+  /** A repeat succeeded: its answer may be an old one, so the order is read. */
+  is_repeat: boolean;
 }
 
 /**
@@ -260,24 +260,24 @@ export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<At
   for (;;) {
     const verdict = await attemptOnce(ports, plan, maybe_sent);
     attempts++;
-    if (verdict.kind === 'success') return { verdict, attempts, replayed: maybe_sent };
-    if (verdict.kind === 'definite') return { verdict, attempts, replayed: false };
+    if (verdict.kind === 'success') return { verdict, attempts, is_repeat: maybe_sent };
+    if (verdict.kind === 'definite') return { verdict, attempts, is_repeat: false };
     if (verdict.kind === 'ambiguous') {
       maybe_sent = true;
       doubt = verdict;
-      if (!verdict.retry) return { verdict, attempts, replayed: false };
+      if (!verdict.retry) return { verdict, attempts, is_repeat: false };
     }
     const wait_ms = pause(ports, attempts, verdict);
     const late = ports.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
     const kept_back = verdict.kind === 'not_sent' && verdict.kept_back === true;
     if (attempts >= plan.attempts || late || kept_back || !ports.memory.retries.spend()) {
-      return { verdict: doubt ?? keepDoubt(verdict, plan), attempts, replayed: false };
+      return { verdict: doubt ?? keepDoubt(verdict, plan), attempts, is_repeat: false };
     }
     await ports.clock.sleep(wait_ms);
   }
 }
 
-async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
+async function attemptOnce(ports: Ports, plan: AttemptPlan, is_repeat: boolean): Promise<CreateVerdict> {
   const { create } = ports.settings;
   const timeLeft = (): number => plan.deadline - ports.clock.now();
   const patient_until = plan.waits_until_ready ? plan.deadline : 0;
@@ -292,7 +292,7 @@ async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Pr
     }),
   );
   ports.memory.failpoint('create.answer_read');
-  const verdict = judgeCreate(outcome, { sale: plan.link, exponent: plan.exponent, replay });
+  const verdict = judgeCreate(outcome, { sale: plan.link, exponent: plan.exponent, is_repeat });
   if (verdict.kind === 'ambiguous' || verdict.kind === 'not_sent') {
     ports.log.warn(`create: ${verdict.kind}`, { legacy_id: plan.link.legacy_id, cause: verdict.cause });
   }
@@ -344,7 +344,7 @@ interface CreateExpectation {
   /** Decimals of the merchant's currency. */
   exponent: number;
   /** True when an earlier attempt of this row may have reached upstream. */
-  replay: boolean;
+  is_repeat: boolean;
 }
 
 /** Classifies one attempt. A 2xx is a success only if its order has the reference and contradicts no term. */
@@ -360,10 +360,10 @@ export function judgeCreate(outcome: UpstreamOutcome, expected: CreateExpectatio
   if (status >= 500 || status === 408) return ambiguous(`status ${status}`, true);
   const code = errorCode(body);
   if (code === 'idempotency_key_already_used') return ambiguous(code, false);
-  if (!expected.replay) return { kind: 'definite', status, body };
+  if (!expected.is_repeat) return { kind: 'definite', status, body };
   if (code?.startsWith('already_queued_order')) return { ...ambiguous(code, false), busy: true };
-  // 400 and 404 on a replay contradict the first attempt; 401 and 403 mean that the token is no longer valid.
-  return ambiguous(`status ${status} on a replay`, false);
+  // 400 and 404 on a repeat contradict the first attempt; 401 and 403 mean that the token is no longer valid.
+  return ambiguous(`status ${status} on a repeat`, false);
 }
 
 function judgeOrder(body: unknown, expected: CreateExpectation): CreateVerdict {

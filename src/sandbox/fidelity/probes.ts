@@ -207,10 +207,10 @@ const keysAndReferences: Chapter = {
     const kept = await account.create(other, { key: other_key });
     if (kept.status < 300) await account.cancel(textAt(kept.body, 'id'));
     seen('remember_refusals', which(kept, { 201: 'false', 409: 'true' }));
-    const replayed = await account.create(body, { key });
-    seen('replay', replayedAs(replayed, id));
-    if (replayed.status < 300) seen('replay_status', replayed.status);
-    else skip('replay_status', 'the replay was refused');
+    const repeated = await account.create(body, { key });
+    seen('replay', answeredAs(repeated, id));
+    if (repeated.status < 300) seen('replay_status', repeated.status);
+    else skip('replay_status', 'the repeat was refused');
     const reused = await tried(stand, { ...pointOrder(stand), external_reference: body.external_reference });
     const live = like.status === 400 ? 'among_live' : 'not_checked';
     seen('reference_unique', which(reused, { 400: 'among_all', 201: live }));
@@ -218,7 +218,7 @@ const keysAndReferences: Chapter = {
 };
 
 /** @param id of the order that the key has made, and that is canceled by now. */
-function replayedAs(reply: Reply, id: string): string {
+function answeredAs(reply: Reply, id: string): string {
   if (reply.status >= 300) return which(reply, { 409: 'conflict', 500: 'saved_500' });
   if (textAt(reply.body, 'id') !== id) return 'forgets';
   return textAt(reply.body, 'status') === 'created' ? 'saved' : 'current';

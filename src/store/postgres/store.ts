@@ -178,7 +178,7 @@ function firstOfEachTo(reader: Reader, holder: string): FirstOfEach {
   };
 }
 
-// The inbox: events are committed before they are acknowledged; equal ones are merged until a store takes them.
+// The inbox: events are committed before they are answered; equal ones are merged until a store takes them.
 
 function inboxMethods(reader: Reader, writer: Writer, holder: string) {
   return {

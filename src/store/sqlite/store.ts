@@ -158,7 +158,7 @@ function firstOfEachFrom(reader: Reader): FirstOfEach {
   };
 }
 
-// The inbox: events are committed before they are acknowledged, and merged until they are handed out.
+// The inbox: events are committed before they are answered, and merged until they are handed out.
 
 function inboxMethods(reader: Reader, queue: WriteQueue) {
   const due = dueEventsRead(handOutFrom(reader));

@@ -17,7 +17,7 @@ function openForGroup(): void {
 }
 
 const CREATE = { method: 'POST', path: '/v1/orders' };
-const REPLAY = { ...CREATE, kind: 'reset', when: 'after', nth: 1 };
+const REPEAT = { ...CREATE, kind: 'reset', when: 'after', nth: 1 };
 
 interface Expectation {
   status: number;
@@ -81,7 +81,7 @@ describe('a definite refusal ends the row, and nothing exists upstream [F16]', (
   });
 });
 
-describe('doubt that a replay clears: one order, one key, 201', () => {
+describe('doubt that a repeat clears: one order, one key, 201', () => {
   openForGroup();
 
   it.each([
@@ -106,7 +106,7 @@ describe('doubt that a replay clears: one order, one key, 201', () => {
       attempts: 2,
       told: 'maybe',
     });
-    expect((await shop.requests('/v1/orders/ORD')).length, 'a replayed answer may be a stored one').toBe(gets + 1);
+    expect((await shop.requests('/v1/orders/ORD')).length, 'the answer to a repeat may be a stored one').toBe(gets + 1);
   });
 });
 
@@ -121,19 +121,19 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
       1,
       0,
     ],
-    ['400 on a replay', [REPLAY, { kind: 'error', status: 400, code: 'bad_request', nth: 2 }], 504, 2, 1],
-    ['404 on a replay', [REPLAY, { kind: 'error', status: 404, code: 'pos_not_found', nth: 2 }], 504, 2, 1],
-    ['401 on a replay', [REPLAY, { kind: 'error', status: 401, code: 'unauthorized', nth: 2 }], 504, 2, 1],
+    ['400 on a repeat', [REPEAT, { kind: 'error', status: 400, code: 'bad_request', nth: 2 }], 504, 2, 1],
+    ['404 on a repeat', [REPEAT, { kind: 'error', status: 404, code: 'pos_not_found', nth: 2 }], 504, 2, 1],
+    ['401 on a repeat', [REPEAT, { kind: 'error', status: 401, code: 'unauthorized', nth: 2 }], 504, 2, 1],
     [
-      '403 on a replay',
-      [REPLAY, { kind: 'error', status: 403, code: 'forbidden_checking_terminal_owner', nth: 2 }],
+      '403 on a repeat',
+      [REPEAT, { kind: 'error', status: 403, code: 'forbidden_checking_terminal_owner', nth: 2 }],
       504,
       2,
       1,
     ],
     [
-      'the queue is taken on a replay, maybe by ours',
-      [REPLAY, { kind: 'error', status: 409, code: 'already_queued_order_for_terminal', nth: 2 }],
+      'the queue is taken on a repeat, maybe by ours',
+      [REPEAT, { kind: 'error', status: 409, code: 'already_queued_order_for_terminal', nth: 2 }],
       409,
       2,
       1,
@@ -142,7 +142,7 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
     ['a 201 that is HTML every time', [{ kind: 'html', status: 201, when: 'before', times: 'always' }], 504, null, 0],
   ])('%s', async (_name, faults, status, attempts, orders) => {
     const device = shop.freshDevice();
-    // A later rule must see the requests that an earlier one acted on, so the rule for the replay is added first.
+    // A later rule must see the requests that an earlier one acted on, so the rule for the repeat is added first.
     for (const fault of faults.toReversed()) await shop.fault({ ...CREATE, ...fault });
     const answer = await shop.create(device);
     expect({ status: answer.status, text: answer.text }).toMatchObject({ status });

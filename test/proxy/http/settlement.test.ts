@@ -79,7 +79,7 @@ describe('the variants of a repeated key: one order in each', () => {
     expect(shop.rows(device)).toMatchObject([{ state: 'LIVE', client_answer: 'maybe' }]);
   });
 
-  it('V1 with an order that was picked up meanwhile: the read after the replay is what counts', async () => {
+  it('V1 with an order that was picked up meanwhile: the read after the repeat is what counts', async () => {
     shop = await openShop({ PUENTE_CREATE_DEADLINE_MS: '3000' });
     await shop.upstreamSettings({ replay: 'saved', webhook_mode: 'drop' });
     const device = shop.freshDevice();
@@ -109,7 +109,7 @@ describe('the variants of a repeated key: one order in each', () => {
     expect(await shop.orders(device)).toHaveLength(1);
   });
 
-  it('V5 a key forgotten early: after the replay window nothing is sent any more [F15]', async () => {
+  it('V5 a key forgotten early: after the repeat window nothing is sent any more [F15]', async () => {
     shop = await openShop({ ...QUICK, PUENTE_CREATE_REPLAY_WINDOW_MS: '700' });
     await shop.upstreamSettings({ replay: 'forgets', reference_unique: 'not_checked' });
     const device = shop.freshDevice();

@@ -68,7 +68,7 @@ describe('a 201 that is not provably our order [F9]', () => {
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
     const [first, ...others] = creates();
     for (const other of others) {
-      expect(other.body.equals(first?.body ?? Buffer.alloc(0)), 'a replay has the same bytes').toBe(true);
+      expect(other.body.equals(first?.body ?? Buffer.alloc(0)), 'a repeat has the same bytes').toBe(true);
       expect(other.headers['x-idempotency-key']).toBe(first?.headers['x-idempotency-key']);
     }
     expect(creates().length).toBeGreaterThan(1);
@@ -115,7 +115,7 @@ describe('answers without an outcome', () => {
     expect(rowsOf(puente.data_dir, DEVICE)).toEqual([]);
   });
 
-  it('the read after a replay ends with the deadline, and its silence does not take the success away', async () => {
+  it('the read after a repeat ends with the deadline, and its silence does not take the success away', async () => {
     upstream = await startUnruly((seen, response) => {
       if (seen.path === '/users/me') answerWho(response);
       else if (seen.path !== '/v1/orders')

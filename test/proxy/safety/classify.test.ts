@@ -57,7 +57,7 @@ const corpus: Record<Class | 'not counted', Case[]> = {
     { what: 'a create whose every attempt failed', status: 504, calls: 'create 500, create 502, create 503' },
     { what: 'a create that nobody answered', status: 504, calls: 'create -' },
     {
-      what: 'a create in doubt after a replay',
+      what: 'a create in doubt after a repeat',
       status: 504,
       calls: 'create -, create 409 idempotency_key_already_used',
     },

@@ -6,8 +6,8 @@ import type { Link } from '../../../src/proxy/sales/link.ts';
 import { MINUTE_MS, NOON, newLink } from '../../store/contract/harness.ts';
 
 const WINDOW_MS = MINUTE_MS;
-const REPLAY_MS = 15 * MINUTE_MS;
-/** The end of retries of an unacknowledged sale of `newLink`: its own fifteen minutes and the replay window. */
+const REPEAT_MS = 15 * MINUTE_MS;
+/** The end of retries of a sale of `newLink` without a delivered answer: its own fifteen minutes and the repeat window. */
 const END_MS = 30 * MINUTE_MS;
 
 /** Whether an equal create, `later_ms` after the sale, is its retry. */
@@ -16,16 +16,16 @@ function isRetry(sale: Partial<Link>, candidate: Partial<Link> = {}, later_ms = 
   const created_at = NOON + later_ms;
   const retried = retriedSale({ holder: null, retriable }, newLink({ fingerprint: 'same', created_at, ...candidate }), {
     join_window_ms: WINDOW_MS,
-    replay_window_ms: REPLAY_MS,
+    replay_window_ms: REPEAT_MS,
     age_ms: (link) => created_at - link.created_at,
-    lifetime_ms: () => END_MS - REPLAY_MS,
-    acknowledged_ms: (link) => created_at - (link.acknowledged_at ?? link.created_at),
+    lifetime_ms: () => END_MS - REPEAT_MS,
+    answer_delivered_ms: (link) => created_at - (link.acknowledged_at ?? link.created_at),
   });
   if (retried !== null) expect(retried).toBe(retriable);
   return retried !== null;
 }
 
-const ACKNOWLEDGED: Partial<Link> = { client_answer: 'maybe', acknowledged_at: NOON };
+const DELIVERED: Partial<Link> = { client_answer: 'maybe', acknowledged_at: NOON };
 const PAID: Partial<Link> = { state: 'DONE', legacy_state: 'FINISHED' };
 const canceled = { status: 'canceled' } as Order; // the decision reads the status only
 
@@ -35,7 +35,7 @@ it('is a new sale when no equal one is retriable', () => {
     replay_window_ms: 1,
     age_ms: () => 0,
     lifetime_ms: () => 1,
-    acknowledged_ms: () => 0,
+    answer_delivered_ms: () => 0,
   };
   expect(retriedSale({ holder: newLink(), retriable: null }, newLink(), windows)).toBeNull();
 });
@@ -58,7 +58,7 @@ describe('a sale whose till was answered an error or nothing', () => {
     expect(isRetry(sale, { client_key: 'k' })).toBe(true);
   });
 
-  it('is repeated until its own end and the replay window are over, and a live one for as long as it lives', () => {
+  it('is repeated until its own end and the repeat window are over, and a live one for as long as it lives', () => {
     expect(isRetry(PAID, {}, END_MS - 1)).toBe(true);
     expect(isRetry(PAID, {}, END_MS)).toBe(false);
     expect(isRetry({ state: 'IN_DOUBT' }, {}, 10 * END_MS)).toBe(true);
@@ -80,8 +80,8 @@ describe('a sale whose till was answered an error or nothing', () => {
 
 describe('a sale whose till was answered and has not shown that it knows it', () => {
   it.each([
-    ['live', ACKNOWLEDGED],
-    ['paid', { ...ACKNOWLEDGED, ...PAID }],
+    ['live', DELIVERED],
+    ['paid', { ...DELIVERED, ...PAID }],
   ])('is repeated while it is %s: with its key, or without any inside the window', (_what, sale) => {
     expect(isRetry({ ...sale, client_key: 'k' }, { client_key: 'k' }, 10 * WINDOW_MS)).toBe(true);
     expect(isRetry({ ...sale, client_key: 'k' }, { client_key: 'l' })).toBe(false);
@@ -92,14 +92,14 @@ describe('a sale whose till was answered and has not shown that it knows it', ()
   });
 
   it('has its window from the answer on, not from the create that was answered an error', () => {
-    const late = { ...ACKNOWLEDGED, ...PAID, acknowledged_at: NOON + 5 * MINUTE_MS };
+    const late = { ...DELIVERED, ...PAID, acknowledged_at: NOON + 5 * MINUTE_MS };
     expect(isRetry(late, {}, 5 * MINUTE_MS + WINDOW_MS - 1)).toBe(true);
     expect(isRetry(late, {}, 5 * MINUTE_MS + WINDOW_MS)).toBe(false);
   });
 });
 
 describe('a sale about which a notice was acknowledged', () => {
-  const sale: Partial<Link> = { ...ACKNOWLEDGED, ...PAID, known_by: 'notice' };
+  const sale: Partial<Link> = { ...DELIVERED, ...PAID, known_by: 'notice' };
 
   it('is not repeated by a create without a key: two identical coffees in a row are two sales', () => {
     expect(isRetry(sale)).toBe(false);

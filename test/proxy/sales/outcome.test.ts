@@ -19,8 +19,8 @@ const sale = {
 
 const OTHER = { kind: 'ambiguous', retry: true, busy: false, contradicts: { order_id: ORDER.id } };
 
-function judge(outcome: UpstreamOutcome, replay: boolean) {
-  return judgeCreate(outcome, { sale, exponent: 2, replay });
+function judge(outcome: UpstreamOutcome, is_repeat: boolean) {
+  return judgeCreate(outcome, { sale, exponent: 2, is_repeat });
 }
 
 function answered(status: number, body: unknown = null, retry_after_ms: number | null = null): UpstreamOutcome {
@@ -31,7 +31,7 @@ function refusal(code: string): unknown {
   return { errors: [{ code, message: 'said upstream' }] };
 }
 
-describe('the same whether it is a first try or a replay', () => {
+describe('the same whether it is a first try or a repeat', () => {
   it.each<[string, UpstreamOutcome, object]>([
     ['nothing left the process', { kind: 'not_sent', cause: 'ECONNREFUSED' }, { kind: 'not_sent' }],
     [
@@ -77,7 +77,7 @@ describe('the same whether it is a first try or a replay', () => {
   });
 });
 
-describe('definite on a first try, doubt on a replay', () => {
+describe('definite on a first try, doubt on a repeat', () => {
   it.each<[string, number, unknown, boolean]>([
     ['bad_request', 400, refusal('bad_request'), false],
     ['unauthorized, flat envelope', 401, { code: 'unauthorized', message: 'user not found' }, false],

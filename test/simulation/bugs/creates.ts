@@ -1,4 +1,4 @@
-/** Seeded bugs of the create: key, row, replay, answer. */
+/** Seeded bugs of the create: key, row, repeat, answer. */
 import type { Bug } from './bug.ts';
 
 const PORTS_IMPORT = "import { noteId, type Ports } from '../ports.ts';";
@@ -27,7 +27,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/sales/submit.ts',
         from: 'idempotency_key: plan.link.idempotency_key,',
-        to: 'idempotency_key: replay ? ports.memory.ids.idempotencyKey() : plan.link.idempotency_key,',
+        to: 'idempotency_key: is_repeat ? ports.memory.ids.idempotencyKey() : plan.link.idempotency_key,',
       },
     ],
   },
@@ -37,8 +37,8 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/submit.ts',
-        from: "if (!expected.replay) return { kind: 'definite', status, body };",
-        to: "if (!expected.replay) return ambiguous('refused', true);",
+        from: "if (!expected.is_repeat) return { kind: 'definite', status, body };",
+        to: "if (!expected.is_repeat) return ambiguous('refused', true);",
       },
     ],
   },
@@ -54,7 +54,7 @@ export const createBugs: Bug[] = [
     ],
   },
   {
-    name: 'body re-serialised on replay',
+    name: 'body re-serialised on repeat',
     test: null,
     edits: [
       {
@@ -65,12 +65,12 @@ export const createBugs: Bug[] = [
     ],
   },
   {
-    name: 'no GET after replay',
+    name: 'no GET after repeat',
     test: null,
     edits: [
       {
         file: 'proxy/sales/submit.ts',
-        from: 'const fresh = result.replayed ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;',
+        from: 'const fresh = result.is_repeat ? await readOrder(ports, plan.token, verdict.order.id, plan.deadline) : null;',
         to: 'const fresh = null;',
       },
     ],
@@ -114,13 +114,13 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/submit.ts',
-        from: '...(plan.for_client === false ? {} : acknowledgement(ports, link)),',
+        from: '...(plan.for_client === false ? {} : answerDelivered(ports, link)),',
         to: '',
       },
       {
         file: 'proxy/sales/submit.ts',
         from: "ports.memory.failpoint('create.settled');",
-        to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: acknowledgement(ports, current) })));",
+        to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: answerDelivered(ports, current) })));",
       },
     ],
   },
@@ -136,7 +136,7 @@ export const createBugs: Bug[] = [
     ],
   },
   {
-    name: 'replay after R',
+    name: 'repeat after R',
     test: null,
     edits: [
       {
@@ -147,7 +147,7 @@ export const createBugs: Bug[] = [
     ],
   },
   {
-    name: '409 on replay treated as definite',
+    name: '409 on repeat treated as definite',
     test: null,
     edits: [
       {

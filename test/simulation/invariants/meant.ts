@@ -6,7 +6,7 @@ import { type Evidence, isTaken, PAID, type Rule } from './evidence.ts';
 const JOIN_WINDOW_MS = 59_000;
 /** A little less than a keyed create stays a retry after its notice was acknowledged (`CLIENT_PATIENCE_MS`). */
 const CLIENT_PATIENCE_MS = 14_000;
-/** A little less than the shortest lifetime of an order plus the replay window. */
+/** A little less than the shortest lifetime of an order plus the repeat window. */
 const RETRY_WINDOW_MS = (12 + 15) * 60_000 - 60_000;
 /** The longest way of a call to the product. */
 const ON_ITS_WAY_MS = 40;

@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import type { LinkRow, Order, TillCall, UpstreamCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule, wasHeardOf } from './evidence.ts';
 
-/** Replays of the completer in ten seconds, beside those of tills: at 1, 2 and 4 s, three tries each. */
+/** Repeats of the completer in ten seconds, beside those of tills: at 1, 2 and 4 s, three tries each. */
 const COMPLETER_TRIES = 12;
 const TRIES_PER_CALL = 3;
 const WINDOW_MS = 10_000;
 /** The configured window in which the same bytes may be sent again (`docs/protocol.md` §3.5). */
-const REPLAY_WINDOW_MS = 900_000;
+const REPEAT_WINDOW_MS = 900_000;
 
 /** I9 and I10, as far as visible here: notices go to receivers only, and no log line or answer shows a secret. */
 export const nothingLeaks: Rule = ({ leaks, failures }) => [
@@ -176,7 +176,7 @@ function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row 
 }
 
 /**
- * While a create is in doubt, its unit is busy (`docs/protocol.md` §3.6); without an order id, only an event, a replay
+ * While a create is in doubt, its unit is busy (`docs/protocol.md` §3.6); without an order id, only an event, a repeat
  * or the order's end resolves it. The doubt must match the row, and have a reason: a try in flight or without a clear
  * answer, or a kill.
  */
@@ -221,7 +221,7 @@ export const callsBounded: Rule = (evidence) => {
     const last = calls.at(-1);
     if (first === undefined || last === undefined) continue;
     // By the true clock: setting the clock back does not reopen the window (§3.5).
-    if (last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
+    if (last.at - first.at > REPEAT_WINDOW_MS + WINDOW_MS)
       wrong.push(`${key} was sent again after ${last.at - first.at} ms`);
     // A process can't know whether an earlier one sent the row, so it treats no refusal as definite (§3.5).
     const [asked] = tills;
@@ -229,7 +229,7 @@ export const callsBounded: Rule = (evidence) => {
     // A process killed before it recorded the refusal is followed by one without that knowledge.
     const isAgain = calls.some((call) => call !== first && call.life === first.life);
     if (isFirst && isAgain && isDefinite(first)) wrong.push(`${key} was sent again after ${first.status}`);
-    wrong.push(...readAfterReplay(evidence, key, calls));
+    wrong.push(...readAfterRepeat(evidence, key, calls));
   }
   return [...wrong, ...blindCancels(evidence)];
 };
@@ -250,8 +250,8 @@ function isDefinite({ status, fault }: UpstreamCall): boolean {
   );
 }
 
-/** After a successful replay the order is read, because the answer may be an old one. */
-function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, calls: UpstreamCall[]): string[] {
+/** After a successful repeat the order is read, because the answer may be an old one. */
+function readAfterRepeat({ upstream, order, linkOfKey }: Evidence, key: string, calls: UpstreamCall[]): string[] {
   const at = calls.findIndex(({ status }) => status === 200 || status === 201);
   const success = calls[at];
   const sent = calls.slice(0, at).some(({ fault }) => fault !== 'refused' && fault !== 'rate');
@@ -264,7 +264,7 @@ function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, 
       name === 'get' && path.endsWith(order_id) && when >= over_at && when <= over_at + WINDOW_MS,
   );
   const died = !upstream.some(({ life, at: when }) => life === success.life && when > over_at);
-  return read || died ? [] : [`${order_id} was replayed and not read`];
+  return read || died ? [] : [`${order_id} was repeated and not read`];
 }
 
 /** Between two cancels or refunds of one order there is a read, unless the first had a clear answer. */

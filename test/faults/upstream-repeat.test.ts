@@ -24,7 +24,7 @@ function newerTables(): LoadedTables {
   return newer;
 }
 
-it('a create is replayed after a restart with other tables: the same key and bytes, and one order [F58]', async () => {
+it('a create is repeated after a restart with other tables: the same key and bytes, and one order [F58]', async () => {
   const upstream = await startUpstream();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   upstream.onCreate = (honest) => acts.unheard(honest, acts.reset);
