@@ -12,6 +12,7 @@ import type { Clock } from '../src/proxy/clock.ts';
 import type { Profile } from '../src/sandbox/assumptions.ts';
 import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
+import { beginWriter } from './engines/writer-threads.ts';
 import { listen, shut } from './listen.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
@@ -118,14 +119,14 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_MOVES_GATE: 'advise',
       // The test runs in the same process, and its own work must not make Puente shed a till.
       PUENTE_LIMITS_LAG_MS: '600000',
-      ...(await usualKeeping().settings(data_dir)),
+      ...(await usualKeeping().settings(data_dir, parts.clock?.now())),
       ...settings,
     },
     cwd: process.cwd(),
   });
   // A folder of tables is laid over the shipped ones by the start itself.
   const shipped = config.mappings.folder === null ? { tables: tables() } : {};
-  const app = await startApp(config, { ...shipped, ...parts });
+  const app = await startApp(config, { ...shipped, beginWriter, ...parts });
   if (app.sandbox === null) throw new Error('the bench runs on the sandbox');
   const sandbox = app.sandbox;
   return {

@@ -53,7 +53,7 @@ export function backupEvery_ms({ postgres, backup }: Config): number | null {
 }
 
 function fileOptions(config: Config, parts: AppParts, { log, vault, metrics }: StoreParts) {
-  const { free_bytes, max_pages, onFatal } = parts;
+  const { free_bytes, max_pages, onFatal, beginWriter } = parts;
   return {
     sealNoticeUrl: (url: string) => vault.seal(url, 'notice-url'),
     ...(config.backup.directory === null ? {} : { backup_directory: config.backup.directory }),
@@ -61,6 +61,7 @@ function fileOptions(config: Config, parts: AppParts, { log, vault, metrics }: S
     onRoom: tellRoom(log, metrics),
     ...(max_pages === undefined ? {} : { max_pages }),
     ...(onFatal === undefined ? {} : { onFatal }),
+    ...(beginWriter === undefined ? {} : { beginWriter }),
   };
 }
 

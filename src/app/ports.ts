@@ -20,6 +20,7 @@ import type { CoreSettings } from '../proxy/settings.ts';
 import { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { makeDirectory } from '../store/directory.ts';
+import type { BeginWriter } from '../store/sqlite/group-commit.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 
@@ -173,4 +174,6 @@ export interface AppParts {
   environment?: NodeJS.ProcessEnv;
   /** Upper limit of the database, pages; simulates a full disk. */
   max_pages?: number;
+  /** Starts the thread that writes the file; by default one for this store alone. */
+  beginWriter?: BeginWriter;
 }

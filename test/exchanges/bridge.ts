@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { systemClock } from '../../src/proxy/clock.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
+import { beginWriter } from '../engines/writer-threads.ts';
 import { call, type Delivery, OPS_TOKEN, type Receiver, startReceiver, tokenOf, topicOf } from '../kit.ts';
 import { orderId } from './given.ts';
 import { hmac, sendHook, WEBHOOK_SECRET } from './hook.ts';
@@ -46,6 +47,7 @@ export async function startBridge(tables: LoadedTables): Promise<Bridge> {
   const parts = {
     tables: recording(tables, (row) => rows.fired.add(row)),
     clock: { ...systemClock, sleep },
+    beginWriter,
   };
   const app = await startApp(loadConfig({ env: environment(upstream, data_dir), cwd: process.cwd() }), parts);
   const world: World = {

@@ -9,6 +9,7 @@ import { faultSchema } from '../../src/sandbox/actions.ts';
 import { createFault } from '../../src/sandbox/faults.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
+import { beginWriter } from '../engines/writer-threads.ts';
 import { call, OPS_TOKEN, sandboxProfile, tables } from '../kit.ts';
 import type { Authority } from './authority.ts';
 import { startRelay } from './sdk-relay.ts';
@@ -86,7 +87,7 @@ export async function openLossyShop(
     cwd: process.cwd(),
   });
   const start = async (): Promise<App> => {
-    const app = await startApp(config, { tables: tables(), clock });
+    const app = await startApp(config, { tables: tables(), clock, beginWriter });
     relay.target = Number(new URL(app.public_url).port);
     return app;
   };

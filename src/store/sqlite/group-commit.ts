@@ -212,17 +212,29 @@ function resolveAll(group: Waiting[], results: UnitResult[]): void {
 
 // The main thread's side of the writer thread.
 
-/** Starts the writer on a prepared file. @throws PuenteError store_unusable when the writer refuses the file. */
-export async function startWriterThread(setup: WriterSetup): Promise<Committer> {
-  // The thread uses Node's own type stripping, also when the main thread was started with another loader.
-  const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
+/** What the main thread needs of a thread that serves one store. */
+export type WriterThread = Pick<Worker, 'postMessage' | 'on' | 'once' | 'off' | 'getHeapStatistics'>;
+export type BeginWriter = (setup: WriterSetup) => WriterThread;
+
+/**
+ * Starts the writer on a prepared file.
+ * @param begin starts a thread on a setup; by default one for this store alone.
+ * @throws PuenteError store_unusable when the writer refuses the file.
+ */
+export async function startWriterThread(setup: WriterSetup, begin: BeginWriter = beginWriter): Promise<Committer> {
+  const worker = begin(setup);
   await untilReady(worker, setup.path);
   const thread = threadOf(worker);
   thread.heap();
   return thread;
 }
 
-function threadOf(worker: Worker): Committer {
+function beginWriter(setup: WriterSetup): WriterThread {
+  // The thread uses Node's own type stripping, also when the main thread was started with another loader.
+  return new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
+}
+
+function threadOf(worker: WriterThread): Committer {
   return {
     core: availableParallelism() > 1 ? 'own' : 'shared',
     post: (units) => worker.postMessage({ kind: 'group', units: pack(units) } satisfies ToWriter),
@@ -237,7 +249,7 @@ function threadOf(worker: Worker): Committer {
 }
 
 /** The last known heap, without a wait: a thread that waits for its disk does not answer. */
-function heapOf(worker: Worker): () => Heap | null {
+function heapOf(worker: WriterThread): () => Heap | null {
   let known: Heap | null = null;
   let is_asked = false;
   const ask = async (): Promise<void> => {
@@ -255,7 +267,7 @@ function heapOf(worker: Worker): () => Heap | null {
   };
 }
 
-function untilReady(worker: Worker, path: string): Promise<void> {
+function untilReady(worker: WriterThread, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const onMessage = (message: FromWriter) => {
       worker.off('error', onError);

@@ -15,7 +15,7 @@ import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
 import type { DiskSettings } from './disk.ts';
 import { type FileOptions, MIGRATIONS_DIRECTORY, prepareFile, realPathOf, takeInstanceLock } from './file.ts';
-import { startWriterThread, WriteQueue } from './group-commit.ts';
+import { type BeginWriter, startWriterThread, WriteQueue } from './group-commit.ts';
 import { openReader, type Reader, withKnownRows } from './reader.ts';
 import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
@@ -35,6 +35,8 @@ export interface SqliteStoreOptions
   disk?: DiskSettings;
   /** Called when the room on the disk changes its level, and when the log becomes large or small again. */
   onRoom?: (room: Room) => void;
+  /** Starts the writer thread; by default one for this store alone. */
+  beginWriter?: BeginWriter;
 }
 
 /** Nothing is low, and there is no reserve. */
@@ -51,12 +53,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     const { cover_key } = options;
     const cover = cover_key === undefined ? noCover : createCover(cover_key);
     prepareFile({ ...options, path, cover, migrations_directory: MIGRATIONS_DIRECTORY });
-    const thread = await startWriterThread({
-      path,
-      opened_at: now(),
-      max_pages: options.max_pages ?? 0,
-      ...(cover_key === undefined ? {} : { cover_key }),
-    });
+    const thread = await startWriterThread(
+      {
+        path,
+        opened_at: now(),
+        max_pages: options.max_pages ?? 0,
+        ...(cover_key === undefined ? {} : { cover_key }),
+      },
+      options.beginWriter,
+    );
     const writer = new WriteQueue(thread, options.onFatal ?? (() => undefined), failpoint);
     queue = writer;
     reader = openReader(path, (failure, text) => writer.readFailed(failure, text), cover);

@@ -99,7 +99,8 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
   post({ kind: 'ready' });
 }
 
-function start(port: MessagePort, setup: WriterSetup): void {
+/** Serves one store through `port` until its `close` message; answers first that it is ready, or why it refuses the file. */
+export function startWriter(port: MessagePort, setup: WriterSetup): void {
   const post = (message: FromWriter) => port.postMessage(message);
   try {
     serve(setup, port, post);
@@ -109,4 +110,5 @@ function start(port: MessagePort, setup: WriterSetup): void {
   }
 }
 
-if (parentPort !== null) start(parentPort, workerData);
+// A thread without a setup serves no store by itself: tests hand it one after another (`test/engines/writer-threads.ts`).
+if (parentPort !== null && workerData !== null) startWriter(parentPort, workerData);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppParts, startApp } from '../../../src/app/app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
+import { beginWriter } from '../../engines/writer-threads.ts';
 import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tables, tokenOf } from '../../kit.ts';
 import { listen, shut } from '../../listen.ts';
 
@@ -106,7 +107,7 @@ export async function startOutside(
     cwd: process.cwd(),
   });
   const shipped = config.mappings.folder === null ? { tables: tables() } : {};
-  const app = await startApp(config, { ...shipped, ...parts });
+  const app = await startApp(config, { ...shipped, beginWriter, ...parts });
   return {
     app,
     data_dir,
