@@ -83,6 +83,7 @@ describe('the log', () => {
     expect(await ids('')).toEqual([second.id, first.id]);
     expect(await ids('?limit=1')).toEqual([second.id]);
     expect(await ids(`?merchant=${ARGENTINA}&state=delivered&topic=point`)).toEqual([second.id, first.id]);
+    await shop.notify(BRAZIL, { notice_url: receiver.url });
     expect(await ids(`?merchant=${BRAZIL}`)).toEqual([]);
     expect(await ids('?state=dead')).toEqual([]);
     expect(await ids('?topic=payment')).toEqual([]);
