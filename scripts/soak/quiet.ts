@@ -9,7 +9,7 @@ import type { TillLog } from './till-log.ts';
 
 /** Recovery, settlement and polls of open orders take seconds; an event that could not be read waits up to a minute. */
 const QUIET_LIMIT_MS = 120_000;
-/** Interval at which an operator replays failed notices; the contract would wait 15 minutes between attempts. */
+/** Interval at which an operator redelivers failed notices; the contract would wait 15 minutes between attempts. */
 const SEE_TO_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 200;
 /** Longer than the first resend of webhooks and the lifetime of orders, both 15 minutes of upstream's time. */
@@ -70,14 +70,14 @@ async function untilQuiet(
       return [...left, ...in_doubt.map(({ legacy_id }) => `${legacy_id} in doubt`)];
     if (Date.now() >= next_at) {
       onProgress(`waiting for ${[...left, `${in_doubt.length} creates in doubt`].join(', ')}`);
-      if (left.some((what) => what.endsWith('notices'))) await replayNotices(stand, started_at);
+      if (left.some((what) => what.endsWith('notices'))) await redeliverNotices(stand, started_at);
       next_at = Date.now() + SEE_TO_EVERY_MS;
     }
     await pause(LOOK_EVERY_MS);
   }
 }
 
-async function replayNotices({ operators }: Stand, started_at: number): Promise<void> {
+async function redeliverNotices({ operators }: Stand, started_at: number): Promise<void> {
   const window = { since: new Date(started_at).toISOString(), until: new Date(Date.now() + 1_000).toISOString() };
   await operators.ask('POST', '/api/notices/replay', { ...window, reason: 'receivers work again' });
 }

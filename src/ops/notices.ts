@@ -1,4 +1,4 @@
-/** Notices for operators: look them up and send them again; each replay with a reason and an audit line. */
+/** Notices for operators: look them up and redeliver them, each time with a reason and an audit line. */
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
@@ -26,8 +26,8 @@ import { named, refuseUnseen, refuseUnseenRead } from './seen.ts';
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
 const MOST_LISTED = 500;
-/** Notices that one call replays: bounds the commit, and what a typing mistake can send. */
-const MOST_REPLAYED = 10_000;
+/** Notices that one call redelivers: bounds the commit, and what a typing mistake can send. */
+const MOST_REDELIVERED = 10_000;
 
 export const noticeStates = [
   'pending',
@@ -51,7 +51,7 @@ export const noticeQuery = z.strictObject({
 });
 
 /** The body of `POST /api/notices/replay`; without `states`, of notices that were not delivered. */
-export const replayMany = z.strictObject({
+export const redeliverMany = z.strictObject({
   merchant: merchantId.exactOptional(),
   topic: topic.exactOptional(),
   since,
@@ -242,12 +242,12 @@ export async function viewNotice(ports: Ports, id: string): Promise<NoticeView &
 }
 
 /** Makes one notice due now, delivered or not: the same bytes, the same request id. @throws PuenteError not_found. */
-export async function replayNotice(ports: Ports, id: string, why: string, who: string): Promise<NoticeView> {
+export async function redeliverNotice(ports: Ports, id: string, why: string, who: string): Promise<NoticeView> {
   const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
   const { legacy_id, topic, form, subject, state } = found.notice;
   const now = ports.clock.now();
-  await ports.store.notices.replayNotices([id], now, {
+  await ports.store.notices.redeliverNotices([id], now, {
     at: now,
     who,
     action: 'replay notice',
@@ -266,9 +266,9 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
  * @throws PuenteError bad_request: empty window; refused: too many for one call; conflict: not the expected number;
  * not_found: a merchant that was never seen.
  */
-export async function replayWindow(
+export async function redeliverWindow(
   ports: Ports,
-  window: z.infer<typeof replayMany>,
+  window: z.infer<typeof redeliverMany>,
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
   const { reason: why, dry_run, expected, ...asked } = window;
@@ -282,9 +282,9 @@ export async function replayWindow(
     ? 0
     : await ports.store.notices.countNotices({ ...filter, states: ['delivered'] });
   if (dry_run) return { notices: await ports.store.notices.countNotices(filter), dry_run, delivered_left_out };
-  const found = await ports.store.notices.notices(filter, MOST_REPLAYED + 1);
-  if (found.length > MOST_REPLAYED)
-    throw new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REPLAYED }));
+  const found = await ports.store.notices.notices(filter, MOST_REDELIVERED + 1);
+  if (found.length > MOST_REDELIVERED)
+    throw new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REDELIVERED }));
   if (expected !== undefined && found.length !== expected) {
     const facts = { expected, notices: found.length };
     throw new PuenteError('conflict', say('refusal.other_count', facts), { facts });
@@ -292,7 +292,7 @@ export async function replayWindow(
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = ports.clock.now();
   const detail = { ...asked, since: since_at, until: until_at, notices: found.length };
-  await ports.store.notices.replayNotices(
+  await ports.store.notices.redeliverNotices(
     found.map(({ id }) => id),
     now,
     { at: now, who, action: 'replay notices', subject: merchant ?? 'all merchants', reason: why, detail },

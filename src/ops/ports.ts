@@ -119,7 +119,7 @@ interface EventStore extends proxy.EventStore {
   unmatchedEvents(limit: number): Promise<InboxEvent[]>;
 }
 
-/** The delivery log of notices, and replays. */
+/** The delivery log of notices, and redelivery. */
 interface NoticeStore extends proxy.NoticeStore {
   /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
   hastenNotices(merchant_id: string, now: number): Promise<void>;
@@ -135,7 +135,7 @@ interface NoticeStore extends proxy.NoticeStore {
    * Makes notices due now, with the audit line in one transaction. A terminal one (delivered, dead or superseded)
    * becomes pending again, beside a newer one of the same topic and id.
    */
-  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
+  redeliverNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }
 
 interface LegacySaleStore extends proxy.LegacySaleStore {

@@ -127,7 +127,7 @@ export const PAID_UNACKNOWLEDGED = countedByMerchant({
   also: `(SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
     AND link_states.order_status = 'processed' LIMIT 1) IS NOT NULL`,
 });
-// A replayed notice was made long ago; it is a person who waits for it.
+// A redelivered notice was made long ago; it is a person who waits for it.
 export const NOTICES_STUCK = countedByMerchant({
   rows: 'notices INDEXED BY notices_stuck',
   indexed: `state = 'pending' AND replayed = 0`,

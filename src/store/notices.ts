@@ -138,17 +138,17 @@ export function noticeMethods(reader: Reader, writer: Writer) {
            WHERE ${where} GROUP BY merchant_id, url, outcome`,
       );
     },
-    async replayNotices(ids, now, audit) {
+    async redeliverNotices(ids, now, audit) {
       const list = JSON.stringify(ids);
       const result = await writer.commit({
         steps: [
-          { write: 'hasten_replayed', values: [now, now, list] },
-          { write: 'replay_notices', values: [now, list] },
+          { write: 'hasten_redelivered', values: [now, now, list] },
+          { write: 'redeliver_notices', values: [now, list] },
         ],
         audit,
       });
       if (result.kind === 'done') return;
-      throw new PuenteError('store_failed', say('store.not_replayed', { detail: result.kind }));
+      throw new PuenteError('store_failed', say('store.not_redelivered', { detail: result.kind }));
     },
   } satisfies Partial<StoreMethods>;
 }

@@ -215,9 +215,9 @@ const declared = {
     /** The second value is 1 for a delivery: a notice superseded during its attempt is still marked as delivered. */
     update_notice: `UPDATE notices SET attempts = attempts + ?, state = CASE WHEN state = 'pending' OR ? = 1 THEN ? ELSE state END,
       next_attempt_at = ? WHERE id = ? AND state IN ('pending', 'superseded') AND attempts = ?`,
-    hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
+    hasten_redelivered: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
       AND id IN (SELECT value FROM json_each(?))`,
-    replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
+    redeliver_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
       WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
     hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 

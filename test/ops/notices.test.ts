@@ -1,6 +1,6 @@
 /** One notice for operators: what is read for it. */
 import { expect, it } from 'vitest';
-import { replayNotice, viewNotice } from '../../src/ops/notices.ts';
+import { redeliverNotice, viewNotice } from '../../src/ops/notices.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import { auditOf, finished, firstDue, MERCHANT, NOON, newMerchant, newNotice } from '../store/contract/harness.ts';
 import { openOwnStore } from '../store/sqlite/kit.ts';
@@ -21,7 +21,7 @@ it('one notice has the name of its merchant, and no other merchant is read for i
     const ports = { store: narrow, clock, memory } as unknown as Ports; // these read no more
     const shown = { id, merchant: MERCHANT, merchant_name: 'Café Sur' };
     expect(await viewNotice(ports, id)).toMatchObject(shown);
-    expect(await replayNotice(ports, id, 'again', 'ana')).toMatchObject(shown);
+    expect(await redeliverNotice(ports, id, 'again', 'ana')).toMatchObject(shown);
   } finally {
     await store.close();
   }

@@ -1,13 +1,13 @@
-/** The delivery log on the ops API: list, show, and replay. */
+/** The delivery log on the ops API: list, show, and redeliver. */
 import { z } from 'zod';
 import { reasonAlone, said, time } from '../fields.ts';
 import {
   noticeQuery,
   noticeStates,
   receiversQuery,
-  replayMany,
-  replayNotice,
-  replayWindow,
+  redeliverMany,
+  redeliverNotice,
+  redeliverWindow,
   testNotice,
   tryReceiver,
   viewNotice,
@@ -45,7 +45,7 @@ const notice = z.object({
 
 export const noticesView = z.object({ notices: z.array(notice) });
 export const noticeView = notice.extend({ tries: z.array(attempt) });
-export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
+export const redeliveredView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
 
 const receiver = z.object({
   merchant: z.string(),
@@ -86,10 +86,10 @@ export const noticeRoutes: OpsRoute[] = [
   }),
   opsRoute('operator', 'POST /api/notices/replay', {
     summary: 'Sends every notice of a window again; a dry run counts them.',
-    body: replayMany,
-    answer: replayedView,
+    body: redeliverMany,
+    answer: redeliveredView,
     command: 'notices replay',
-    run: ({ ports }, { body, person }) => replayWindow(ports, body, person.name),
+    run: ({ ports }, { body, person }) => redeliverWindow(ports, body, person.name),
   }),
   opsRoute('viewer', 'GET /api/notices/:id', {
     summary: 'One notice with all its attempts.',
@@ -102,6 +102,6 @@ export const noticeRoutes: OpsRoute[] = [
     body: reasonAlone,
     answer: notice,
     command: 'notices replay',
-    run: ({ ports }, { path, body, person }) => replayNotice(ports, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => redeliverNotice(ports, path.id ?? '', body.reason, person.name),
   }),
 ];

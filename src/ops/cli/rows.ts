@@ -66,7 +66,7 @@ const HOLDERS: Readonly<Record<string, string>> = {
   safety: 'safety stops: see them, reset them',
   differences: 'where legacy and orders differ, grouped by signature',
   capture: 'keep exchanges with their redacted messages, and export them',
-  notices: 'the delivery log of a running Puente, and replays',
+  notices: 'the delivery log of a running Puente, and redelivery',
   incidents: 'what Puente noticed or did by itself',
   alerts: 'the receivers of alerts, and a test',
   audit: 'decisions: who, when, why; and the proof that none was changed',

@@ -259,7 +259,7 @@ export const noticeFaces: Faces = {
     text(told) {
       if ('id' in told) return `notice ${told.id} is ${told.state}, due ${told.next_attempt_at ?? 'never'}`;
       const { notices, dry_run, delivered_left_out: left } = told;
-      const line = `notices ${dry_run ? 'that would be replayed' : 'due now'}: ${notices}`;
+      const line = `notices ${dry_run ? 'that would be redelivered' : 'due now'}: ${notices}`;
       return left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`;
     },
   }),

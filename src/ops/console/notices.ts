@@ -1,11 +1,11 @@
-/** The delivery log: notices with their attempts, and replays of one or many notices. */
+/** The delivery log: notices with their attempts, and redelivers one or many of them. */
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import { OTHERS } from '../../mapping/tables.ts';
-import { attempt, noticesView, noticeView, receiversView, replayedView } from '../api/notices.ts';
+import { attempt, noticesView, noticeView, receiversView, redeliveredView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
@@ -31,7 +31,7 @@ export function noticeTable(words: Words, notices: readonly Notice[], is_selecta
   const { t } = words;
   const rows = notices.map(
     ({ id, merchant, merchant_name, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) => ({
-      subject: html`${is_selectable ? html`<input type="checkbox" name="${SELECTED}${id}" value="on" aria-label="${t('replay.select', { subject: `${topic} ${subject}` })}"> ` : ''}<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
+      subject: html`${is_selectable ? html`<input type="checkbox" name="${SELECTED}${id}" value="on" aria-label="${t('redeliver.select', { subject: `${topic} ${subject}` })}"> ` : ''}<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
       merchant: merchantLink(merchant, merchant_name),
       state: badge(state, t(`notice.${state}`)),
       attempts,
@@ -69,7 +69,7 @@ ${field.filter(words, 'state', t('notices.state'), noticeStates, (one) => t(`not
 ${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
 ${list}
-${await replayWindow(visit)}
+${await redeliverWindow(visit)}
 ${await receivers(visit)}`;
     return { title: t('nav.notices'), content };
   },
@@ -90,48 +90,48 @@ export const noticePage: Page = {
       detail: says(words, detail, said),
     }));
     const content = html`<dl class="facts">
-<dt>${t('notices.state')}</dt><dd>${badge(one.state, t(`notice.${one.state}`))}${one.replayed ? html` ${t('notices.replayed')}` : ''}</dd>
+<dt>${t('notices.state')}</dt><dd>${badge(one.state, t(`notice.${one.state}`))}${one.replayed ? html` ${t('notices.redelivered')}` : ''}</dd>
 <dt>${t('board.merchant')}</dt><dd>${merchantLink(one.merchant, one.merchant_name)}</dd>
 <dt>${t('notices.about')}</dt><dd>${one.topic} ${one.subject}</dd>
 <dt>${t('notices.sale')}</dt><dd><a href="${linkTo('/trace', { id: one.legacy_id })}">${one.legacy_id}</a></dd>
 <dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
 <dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd></dl>
 ${section('attempts', t('notices.attempts'), table(words, 'attempts', t('notices.attempts'), tries, t('attempts.none')))}
-${section('replay', t('replay.title'), actForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, 'replay-reason', t('replay.go')), t('replay.lead'))}`;
+${section('redeliver', t('redeliver.title'), actForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, 'redeliver-reason', t('redeliver.go')), t('redeliver.lead'))}`;
     return { title: t('notices.one', { id: one.id }), content };
   },
 };
 
-const replayOne: Form = {
+const redeliverOne: Form = {
   path: '/notices/:id/replay',
   page: noticePage,
   async send({ ask, path }, { reason }) {
     const id = path.id ?? '';
     await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
-    return `/notices/${encodeURIComponent(id)}?done=replayed`;
+    return `/notices/${encodeURIComponent(id)}?done=redelivered`;
   },
 };
 
-/** The first form counts; the second sends that count as `expected`, and the API replays only if it is still right. */
-const replayMany: Form = {
+/** The first form counts; the second sends that count as `expected`, and the API redelivers only if it is still right. */
+const redeliverMany: Form = {
   path: '/notices/replay',
   page: noticeList,
   async send(visit, fields) {
     const { reason, merchant, topic, state, since, until, expected } = fields;
     if (expected === undefined) {
       await counted(visit, fields);
-      return `${linkTo('/notices', { merchant, topic, state, since, until, reason, counted: 'true' })}#replay`;
+      return `${linkTo('/notices', { merchant, topic, state, since, until, reason, counted: 'true' })}#redeliver`;
     }
     const body = { ...windowOf(fields), expected: Number(expected) };
-    await visit.ask('POST /api/notices/replay', replayedView, { body });
-    return '/notices?done=replayed_many';
+    await visit.ask('POST /api/notices/replay', redeliveredView, { body });
+    return '/notices?done=redelivered_many';
   },
 };
 
 /** The current count in the store. @throws PuenteError as the API refuses. */
 async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   const body = { ...windowOf(fields), dry_run: true };
-  return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
+  return (await ask('POST /api/notices/replay', redeliveredView, { body })).notices;
 }
 
 function windowOf({ reason, merchant, topic, state, since, until }: Fields) {
@@ -139,8 +139,8 @@ function windowOf({ reason, merchant, topic, state, since, until }: Fields) {
   return { ...given({ merchant, topic }), ...states, since: instantOf(since), until: instantOf(until), reason };
 }
 
-/** Each is a replay of its own, with an audit line of its own. */
-const replaySelected: Form = {
+/** Each has an audit line of its own. */
+const redeliverSelected: Form = {
   path: '/notices/selected',
   page: noticeList,
   async send({ ask }, { reason, ...fields }) {
@@ -148,7 +148,7 @@ const replaySelected: Form = {
     if (ids.length === 0) throw new PuenteError('bad_request', say('refusal.none_selected', {}));
     for (const id of ids)
       await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
-    return '/notices?done=replayed_many';
+    return '/notices?done=redelivered_many';
   },
 };
 
@@ -163,12 +163,12 @@ const testReceiver: Form = {
   },
 };
 
-export const noticeForms: readonly Form[] = [replayMany, replaySelected, testReceiver, replayOne];
+export const noticeForms: readonly Form[] = [redeliverMany, redeliverSelected, testReceiver, redeliverOne];
 
 function selection(visit: Visit, notices: readonly Notice[]): Html {
   const rows = noticeTable(visit.words, notices, true);
   if (notices.length === 0) return rows;
-  const send = html`${reasonField(visit, 'selected-reason')}<button>${visit.words.t('replay.selected')}</button>`;
+  const send = html`${reasonField(visit, 'selected-reason')}<button>${visit.words.t('redeliver.selected')}</button>`;
   return changeForm(visit, '/notices/selected', html`${rows}${send}`);
 }
 
@@ -210,7 +210,7 @@ ${reasonField(visit, 'test-reason')}<button>${t('receivers.test')}</button>`,
   );
 }
 
-async function replayWindow(visit: Visit): Promise<Html> {
+async function redeliverWindow(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
   const asked: Fields = { ...query, ...sent };
@@ -219,13 +219,13 @@ async function replayWindow(visit: Visit): Promise<Html> {
     visit,
     '/notices/replay',
     html`<div class="target">${field.merchant(words, asked.merchant, 'many-merchant')}
-${field.select('topic', t('replay.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic, 'many-topic')}
-${field.select('state', t('notices.state'), [['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state, 'many-state')}
+${field.select('topic', t('redeliver.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic, 'many-topic')}
+${field.select('state', t('notices.state'), [['', t('redeliver.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state, 'many-state')}
 ${field.time('since', t('form.since'), asked.since, html` required`, 'many-since')}
 ${field.time('until', t('form.until'), asked.until, html` required`, 'many-until')}</div>
-${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
+${reasonField(visit, 'many-reason')}<button>${t('redeliver.count')}</button>`,
   );
-  return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));
+  return section('redeliver', t('redeliver.many'), html`${again}${form}`, t('redeliver.many_lead'));
 }
 
 /** Counts again; a number in the address or in an earlier form is not used. */
@@ -235,6 +235,6 @@ async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   const window = ['merchant', 'topic', 'state', 'since', 'until', 'reason'].map((name) =>
     hidden(name, asked[name] ?? ''),
   );
-  const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
-  return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
+  const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('redeliver.go_many')}</button>`;
+  return html`<div class="notice warn" role="status"><p>${t('redeliver.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
 }

@@ -1,4 +1,4 @@
-/** The delivery log on the ops door: notices, their attempts, and replays with a reason and an audit line. */
+/** The delivery log on the ops door: notices, their attempts, and redelivery with a reason and an audit line. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../../kit.ts';
@@ -43,7 +43,7 @@ async function log(query = ''): Promise<NoticeView[]> {
   return (answer.body as { notices: NoticeView[] }).notices; // the API's shape
 }
 
-function replay(path: string, body: object) {
+function redeliver(path: string, body: object) {
   return shop.ops(`/api/notices/${path}`, { body });
 }
 
@@ -168,7 +168,7 @@ describe('the log', () => {
   it('knows no notice of another id', async () => {
     for (const answer of [
       await shop.ops('/api/notices/nobody'),
-      await replay('nobody/replay', { reason: 'why not' }),
+      await redeliver('nobody/replay', { reason: 'why not' }),
     ]) {
       expect([answer.status, (answer.body as { error: string }).error]).toEqual([404, 'not_found']);
     }
@@ -176,11 +176,11 @@ describe('the log', () => {
   });
 });
 
-describe('a replay of one', () => {
+describe('redelivery of one', () => {
   it('delivers the same bytes with the same request id once more, and says who asked and why', async () => {
     await shop.notify(ARGENTINA, { dialect: 'point_integration_wh', notice_secret: 'a secret of eight' });
     const { id } = await paidSale();
-    const answer = await replay(`${id}/replay`, { reason: 'the shop lost it' });
+    const answer = await redeliver(`${id}/replay`, { reason: 'the shop lost it' });
     expect([answer.status, answer.body]).toEqual([200, expect.objectContaining({ id, replayed: true })]);
     const [first, second] = await receiver.waitFor(2);
     expect(second?.text).toBe(first?.text);
@@ -206,7 +206,7 @@ describe('a replay of one', () => {
     status = 500;
     const { id } = await paidSale();
     status = 200;
-    expect((await replay(`${id}/replay`, { reason: 'the shop is back' })).status).toBe(200);
+    expect((await redeliver(`${id}/replay`, { reason: 'the shop is back' })).status).toBe(200);
     await receiver.waitFor(2);
     await eventually(
       () => log(),
@@ -217,28 +217,28 @@ describe('a replay of one', () => {
   it('needs a reason, and nothing else', async () => {
     const { id } = await paidSale();
     for (const body of [{}, { reason: '  ' }, { reason: 'why not', force: true }]) {
-      expect([body, (await replay(`${id}/replay`, body)).status]).toEqual([body, 400]);
+      expect([body, (await redeliver(`${id}/replay`, body)).status]).toEqual([body, 400]);
     }
     expect(receiver.received).toHaveLength(1);
   });
 });
 
-describe('a replay of a window', () => {
+describe('redelivery of a window', () => {
   it('says how many there are, then tells what was not delivered again, then what was', async () => {
     await paidSale();
     status = 503;
     await paidSale();
     await paidSale();
     const dry = { ...ALWAYS, merchant: ARGENTINA, reason: 'the shop was down', dry_run: true };
-    expect((await replay('replay', dry)).body).toEqual({ notices: 2, dry_run: true, delivered_left_out: 1 });
-    expect((await replay('replay', { ...dry, states: ['delivered'] })).body).toEqual({
+    expect((await redeliver('replay', dry)).body).toEqual({ notices: 2, dry_run: true, delivered_left_out: 1 });
+    expect((await redeliver('replay', { ...dry, states: ['delivered'] })).body).toEqual({
       notices: 1,
       dry_run: true,
       delivered_left_out: 0,
     });
-    expect((await replay('replay', { ...dry, merchant: BRAZIL })).status).toBe(404);
-    expect((await replay('replay', { ...dry, topic: 'payment' })).body).toMatchObject({ notices: 0, dry_run: true });
-    const upside_down = await replay('replay', { ...dry, until: ALWAYS.since });
+    expect((await redeliver('replay', { ...dry, merchant: BRAZIL })).status).toBe(404);
+    expect((await redeliver('replay', { ...dry, topic: 'payment' })).body).toMatchObject({ notices: 0, dry_run: true });
+    const upside_down = await redeliver('replay', { ...dry, until: ALWAYS.since });
     expect([upside_down.status, upside_down.body]).toEqual([
       400,
       {
@@ -249,7 +249,7 @@ describe('a replay of a window', () => {
     ]);
     expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
     expect(receiver.received).toHaveLength(3);
-    const surprised = await replay('replay', { ...dry, dry_run: false, expected: 1 });
+    const surprised = await redeliver('replay', { ...dry, dry_run: false, expected: 1 });
     expect([surprised.status, surprised.body]).toMatchObject([
       409,
       { error: 'conflict', message: expect.stringContaining('there are 2 now'), expected: 1, notices: 2 },
@@ -271,18 +271,18 @@ describe('a replay of a window', () => {
     expect([typed.code, typed.err]).toEqual([1, expect.stringContaining('there are 2 now')]);
     expect(receiver.received).toHaveLength(3);
     status = 200;
-    const told = await replay('replay', { ...dry, dry_run: false, expected: 2 });
+    const told = await redeliver('replay', { ...dry, dry_run: false, expected: 2 });
     expect([told.status, told.body]).toEqual([200, { notices: 2, dry_run: false, delivered_left_out: 1 }]);
     await receiver.waitFor(5);
     await eventually(
       () => log('?state=delivered'),
       (notices) => notices.length === 3,
     );
-    const again = await replay('replay', { ...ALWAYS, states: ['delivered'], reason: 'all of it once more' });
+    const again = await redeliver('replay', { ...ALWAYS, states: ['delivered'], reason: 'all of it once more' });
     expect(again.body).toEqual({ notices: 3, dry_run: false, delivered_left_out: 0 });
     await receiver.waitFor(8);
-    const replays = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'replay notices');
-    expect(replays).toMatchObject([
+    const redelivered = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'replay notices');
+    expect(redelivered).toMatchObject([
       {
         subject: ARGENTINA,
         reason: 'the shop was down',
@@ -303,6 +303,6 @@ describe('a replay of a window', () => {
       ['a merchant that is none', { ...ALWAYS, merchant: 'x', reason: 'why not' }],
       ['an unknown field', { ...ALWAYS, limit: 5, reason: 'why not' }],
     ];
-    for (const [name, body] of table) expect([name, (await replay('replay', body)).status]).toEqual([name, 400]);
+    for (const [name, body] of table) expect([name, (await redeliver('replay', body)).status]).toEqual([name, 400]);
   });
 });

@@ -176,7 +176,7 @@ it('the safety stop: how near it is, what tripped it, and its reset', async () =
   await golden('safety');
 });
 
-it('notices: who acknowledged, a test, and replays', async () => {
+it('notices: who acknowledged, a test, and redelivery', async () => {
   const { ana, ben, golden } = shift(calm);
   await calm.notify(ARGENTINA, { notice_url: receiver.url, point_payment_notices: 'off' });
   status = 500;

@@ -1,4 +1,4 @@
-/** `puente notices` against a running Puente: the log for people and for scripts, and replays. */
+/** `puente notices` against a running Puente: the log for people and for scripts, and redelivery. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptView, NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench, startReceiver } from '../../kit.ts';
@@ -78,10 +78,10 @@ describe('replay', () => {
     const before = receiver.received.length;
     const window = ['--reason', 'the shop lost it', '--merchant', ARGENTINA, ...WINDOW];
     expect((await notices('replay', ...window, '--dry-run')).out).toBe(
-      'notices that would be replayed: 0; 1 delivered left out, --state delivered takes them in\n',
+      'notices that would be redelivered: 0; 1 delivered left out, --state delivered takes them in\n',
     );
     const asked = await notices('replay', ...window, '--state', 'delivered', 'dead', '--dry-run');
-    expect(asked.out).toBe('notices that would be replayed: 1\n');
+    expect(asked.out).toBe('notices that would be redelivered: 1\n');
     const told = await notices('replay', ...window, '--state', 'delivered', '--json');
     expect(JSON.parse(told.out)).toEqual({ notices: 1, dry_run: false, delivered_left_out: 0 });
     await receiver.waitFor(before + 1);

@@ -1,4 +1,4 @@
-/** The merchant page in a real browser: move with preview and refusal, rollback with drain, approval, replay; roles. */
+/** The merchant page in a real browser: move with preview and refusal, rollback with drain, approval, redelivery; roles. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.locator('tbody th a').first().click();
     await page.locator('#attempts').getByText('refused by the receiver').first().waitFor();
     const before = receiver.received.length;
-    await page.locator('#replay-reason').fill('the receiver is well again');
+    await page.locator('#redeliver-reason').fill('the receiver is well again');
     await page.getByRole('button', { name: 'Send it again' }).click();
     await page.getByRole('status').getByText('The notice is sent again now.').waitFor();
     await receiver.waitFor(before + 1);
@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.getByRole('button', { name: 'Count first' }).click();
     await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     expect(receiver.received.length).toBe(before);
-    await page.goto(`${page.url().replace('#replay', '')}&would=7`);
+    await page.goto(`${page.url().replace('#redeliver', '')}&would=7`);
     await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     await page.evaluate("document.querySelector('input[name=expected]').value = '7'");
     await page.getByRole('button', { name: 'Send them again' }).click();

@@ -322,7 +322,7 @@ describe('a QR sale', () => {
   });
 });
 
-describe('a replay', () => {
+describe('a redelivery', () => {
   const AUDIT = {
     who: 'ana',
     action: 'replay notices' as const,
@@ -343,7 +343,7 @@ describe('a replay', () => {
     await until(async () => (await pending()) === 0);
     refuses = true;
     const ids = (await store.notices.notices({}, 10)).map(({ id }) => id);
-    await store.notices.replayNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
+    await store.notices.redeliverNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
     notifier.wake();
     await until(() => notifier.attempts.length === 4);
     expect(bodies().sort()).toEqual(['first', 'first', 'second', 'second']);

@@ -68,8 +68,8 @@ describe('traces', () => {
     await receiver.waitFor(1);
     const of = (spans: Sent[]): Sent[] => spans.filter((span) => span.traceId === traceOf(id));
     const refused = first(of(await collector.waitFor((all) => first(of(all), 'notice') !== undefined)), 'notice');
-    const replay = `/api/notices/${refused?.attributes['puente.notice']}/replay`;
-    expect((await shop.ops(replay, { body: { reason: 'the shop is back' } })).status).toBe(200);
+    const redelivery = `/api/notices/${refused?.attributes['puente.notice']}/replay`;
+    expect((await shop.ops(redelivery, { body: { reason: 'the shop is back' } })).status).toBe(200);
     await receiver.waitFor(2);
     const spans = of(
       await collector.waitFor(

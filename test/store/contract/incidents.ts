@@ -236,7 +236,7 @@ export function incidentTests(harness: Harness): void {
     await store.links.saveLink(heard, { known_by: 'till' }, { notices: [old] });
     const notice = await firstDue(store, NOON - 1);
     await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
-    await store.notices.replayNotices([notice.id], NOON, auditOf('replay notice'));
+    await store.notices.redeliverNotices([notice.id], NOON, auditOf('replay notice'));
     const proposal = {
       id: 'move',
       merchant_id: MERCHANT,

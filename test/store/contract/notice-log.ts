@@ -1,4 +1,4 @@
-/** The delivery log finds notices with all their attempts, and a replay is added beside the others of its link. */
+/** The delivery log finds notices with all their attempts, and a redelivery is added beside the others of its link. */
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
@@ -17,7 +17,7 @@ import {
 } from './harness.ts';
 
 const LATER = NOON + 60 * MINUTE_MS;
-const REPLAY = auditOf('replay notices', { notices: 1 });
+const REDELIVERY = auditOf('replay notices', { notices: 1 });
 
 async function end(store: Store, body: string, state: Notice['state'], next_attempt_at = LATER): Promise<Notice> {
   const notice = (await store.notices.dueNotices(LATER, 100)).find((one) => one.body === body);
@@ -44,12 +44,12 @@ export function noticeLogTests(harness: Harness): void {
   const { store } = harness;
   itFinds(harness);
 
-  it('replays a delivered notice, and one that was given up, beside the others of their link', async () => {
+  it('redelivers a delivered notice, and one that was given up, beside the others of their link', async () => {
     await linkWith(store, ['1', '2', '3']);
     const first = await end(store, '1', 'delivered');
     const second = await end(store, '2', 'dead');
     await end(store, '3', 'pending', LATER);
-    await store.notices.replayNotices([first.id, second.id], NOON, REPLAY);
+    await store.notices.redeliverNotices([first.id, second.id], NOON, REDELIVERY);
     expect(await dueBodies(store)).toEqual(['1', '2']);
     expect(await store.upkeep.counts()).toMatchObject({ notices_pending: 3 });
     await end(store, '1', 'delivered');
@@ -58,31 +58,31 @@ export function noticeLogTests(harness: Harness): void {
     expect(await dueBodies(store, LATER)).toEqual(['3']);
   });
 
-  it('lets news of the same topic and id take the place of a replay that is refused', async () => {
+  it('lets news of the same topic and id take the place of a redelivery that is refused', async () => {
     const link = await linkWith(store, ['1']);
     const first = await end(store, '1', 'delivered');
-    await store.notices.replayNotices([first.id], NOON, REPLAY);
+    await store.notices.redeliverNotices([first.id], NOON, REDELIVERY);
     await end(store, '1', 'pending', LATER);
     await store.links.saveLink(link, {}, { notices: [{ ...ofItsOwn(link, '1'), body: 'newer' }] });
     const reopened = await harness.reopen();
     expect(await dueBodies(reopened, LATER)).toEqual(['newer']);
-    await reopened.notices.replayNotices([first.id], LATER, REPLAY);
+    await reopened.notices.redeliverNotices([first.id], LATER, REDELIVERY);
     expect(await dueBodies(reopened, LATER), 'an operator may ask for what was superseded').toEqual(['newer', '1']);
   });
 
-  it('a replay of what still waits makes it due, and nothing else', async () => {
+  it('a redelivery of what still waits makes it due, and nothing else', async () => {
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'pending', LATER);
     const second = (await store.notices.notices({}, 10)).find(({ body }) => body === '2');
-    await store.notices.replayNotices([second?.id ?? ''], NOON + 1, REPLAY);
+    await store.notices.redeliverNotices([second?.id ?? ''], NOON + 1, REDELIVERY);
     expect(await dueBodies(store, NOON + 1)).toEqual(['2']);
     expect((await store.notices.notice(second?.id ?? ''))?.notice).toMatchObject({ replayed: false });
   });
 
-  it('a replay during an attempt takes nothing from its record', async () => {
+  it('a redelivery during an attempt takes nothing from its record', async () => {
     await linkWith(store, ['1', '2']);
     const under_way = await firstDue(store);
-    await store.notices.replayNotices([under_way.id], NOON, REPLAY);
+    await store.notices.redeliverNotices([under_way.id], NOON, REDELIVERY);
     await store.notices.recordAttempt(under_way, attempt('delivered', 200), {
       state: 'delivered',
       next_attempt_at: NOON,
@@ -90,11 +90,11 @@ export function noticeLogTests(harness: Harness): void {
     expect(await dueBodies(store)).toEqual(['2']);
   });
 
-  it('replays many in one transaction with one audit line, in the order in which they were made', async () => {
+  it('redelivers many in one transaction with one audit line, in the order in which they were made', async () => {
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'delivered');
     const ids = (await store.notices.notices({}, 10)).map(({ id }) => id);
-    await store.notices.replayNotices([...ids, 'nobody'], LATER, auditOf('replay notices', { notices: 2 }));
+    await store.notices.redeliverNotices([...ids, 'nobody'], LATER, auditOf('replay notices', { notices: 2 }));
     expect(await dueBodies(store, LATER)).toEqual(['1', '2']);
     expect(await store.audit.audits(10)).toMatchObject([
       { action: 'replay notices', who: 'ana', detail: { notices: 2 } },
@@ -134,10 +134,10 @@ function itFinds(harness: Harness): void {
     expect(await store.notices.sumAttempts({ since: NOON - 1, until: NOON })).toEqual([]);
   });
 
-  it('counts a first delivery as late, and no replay of a delivered notice', async () => {
+  it('counts a first delivery as late, and no redelivery of a delivered notice', async () => {
     await linkWith(store, ['1', '2']);
     await end(store, '1', 'delivered');
-    await store.notices.replayNotices(
+    await store.notices.redeliverNotices(
       (await store.notices.notices({}, 10)).map(({ id }) => id),
       LATER,
       auditOf('replay notices', { notices: 1 }),
