@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
 import { fleetView } from '../fleet/line.ts';
-import { type Content, type Html, html, moneyOf, says, saysEach, timeOf, written } from '../html.ts';
+import { type Content, type Html, html, moneyOf, says, saysEach, timeOf, withCode, written } from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, merchantLink, messageBox, section } from './parts.ts';
 import { acknowledgePath, stateBadge } from './sales.ts';
@@ -79,7 +79,7 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
 ${sale === null ? '' : saleFacts(words, sale)}
-${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${says(words, trouble.what, trouble.said)}</p>${acknowledging(words, trace)}</div>`}
+${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${saysEach(words, trouble.what, trouble.said === null ? [] : [trouble.said], '', withCode)}</p>${acknowledging(words, trace)}</div>`}
 <p class="notice${trouble === null ? ' good' : ''}">${says(words, promise, promise_said)}</p>
 ${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
 ${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}
@@ -99,7 +99,7 @@ function saleFacts(words: Words, sale: Sale): Html {
     (name) => html`<dt>${t(`sale.${name}`)}</dt><dd><code>${sale[name]}</code></dd>`,
   );
   return html`<dl class="facts">
-<dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${family} ${unit}</dd>
+<dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${t(`family.${family}`)} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${moneyOf(words, sale) ?? t('sale.no_amount')}</dd>
 <dt>${t('sale.created_on')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
 <dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>

@@ -110,7 +110,15 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     await viewer.page.getByRole('alert').getByText('operator', { exact: false }).waitFor();
     const { page, go, problems, seriousFindings } = await open(BEN);
     await go(`/trace?id=${lost}`);
-    await page.getByRole('alert').getByText('Lost: upstream never showed an order', { exact: false }).waitFor();
+    const trouble = page.getByRole('alert');
+    await trouble.getByText('Lost: upstream never showed an order', { exact: false }).waitFor();
+    // Its commands are code, not text between backticks.
+    expect(await trouble.innerText()).not.toContain('`');
+    expect(await trouble.locator('code').allInnerTexts()).toEqual([
+      `puente reconcile --merchant ${ARGENTINA}`,
+      `puente sales disagreements ${lost}`,
+    ]);
+    await page.locator('.story').getByText('The sale is being sent; the till sees OPEN').waitFor();
     expect(await page.locator('[role=alert] .badge').getAttribute('class')).toBe('badge bad');
     await go(`/merchants/${ARGENTINA}`);
     const finding = page.locator('#readiness li').filter({ hasText: lost });

@@ -45,7 +45,9 @@ it('a whole sale at one instant', () => {
     state(NOON, 'SENDING'),
     ...stepsOfExchange(exchange(), { create: [NOON] }),
   ]);
-  expect(steps.map(({ kind, what }) => `${kind} ${what.split(/[ ;,:]/)[0]}`)).toEqual([
+  const nameOf = ({ kind, what, said }: (typeof steps)[number]): unknown =>
+    kind === 'state' ? said[0]?.facts.state : what.split(/[ ;,:]/)[0];
+  expect(steps.map((one) => `${one.kind} ${nameOf(one)}`)).toEqual([
     'till The',
     'loss body.payment.installments',
     'state SENDING',

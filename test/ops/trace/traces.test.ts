@@ -77,7 +77,7 @@ describe('a Point sale on orders', () => {
     expect(refund.status, refund.text).toBe(201);
     whole = await eventually(
       () => trace(id),
-      ({ steps }) => steps.some(({ what }) => what.startsWith('The refund is DONE')),
+      ({ steps }) => steps.some(({ what }) => what.startsWith('The refund is done')),
     );
   });
 
@@ -89,18 +89,18 @@ describe('a Point sale on orders', () => {
       expect.stringMatching(/^loss: (x-corporation-id|body\.tip) did not reach the/),
       expect.stringMatching(/^loss: (x-corporation-id|body\.tip) did not reach the/),
       'upstream: Called upstream for users_me: the',
-      'state: SENDING; the till sees OPEN',
+      'state: The sale is being sent;',
       'upstream: Called upstream for create: the',
-      'state: LIVE, the order is created;',
+      'state: The sale is open on',
       'event: Upstream sent event order.processed (signed);',
-      'state: DONE, the order is processed;',
+      'state: The sale has ended, the',
       'notice: A point notice was committed;',
       'notice: Delivered: The receiver answered 200.',
       'till: The till called payments.create_refund (stage',
       'upstream: Called upstream for users_me: the',
       'refund: A refund of 5.00 ARS',
       'upstream: Called upstream for refund: the',
-      'refund: The refund is DONE, 5.00',
+      'refund: The refund is done, 5.00',
     ]);
     expect(times(whole)).toEqual(times(whole).toSorted((a, b) => a - b));
     expect(whole.sale).toMatchObject({ lane: 'orders', state: 'DONE', legacy_state: 'FINISHED', amount: '15.00' });
@@ -196,7 +196,8 @@ it('a QR sale on orders: by its merchant order and its payment, with each notice
     });
   }
   const story = told(failed, 3);
-  expect(story.indexOf('state: DONE, the order')).toBeLessThan(story.indexOf('notice: A payment notice'));
+  expect(story).toContain('state: The sale has');
+  expect(story.indexOf('state: The sale has')).toBeLessThan(story.indexOf('notice: A payment notice'));
   expect(story.filter((line) => line.startsWith('notice: A'))).toEqual(
     expect.arrayContaining(['notice: A merchant_order notice', 'notice: A payment notice']),
   );
