@@ -183,10 +183,20 @@ export function options(pairs: Pairs, chosen: string): Html[] {
   );
 }
 
-/** A message of HTTP, untranslated. @param body nothing is shown for null. */
+/** A message of HTTP, untranslated; a long path breaks between its names. @param body nothing is shown for null. */
 export function messageBox(title: string, head: string, body: unknown): Html {
+  const names = head.split(/(?<=\/)/).map((name, nth) => html`${nth === 0 ? null : html`<wbr>`}${name}`);
   const below = body === undefined || body === null ? '' : `\n\n${jsonText(body)}`;
-  return html`<div><h3>${title}</h3><pre lang="en">${head}${below}</pre></div>`;
+  return html`<div><h3>${title}</h3><pre lang="en">${names}${below}</pre></div>`;
+}
+
+/** A command as it is typed; no line ends between the hyphens of an option. */
+export function typed(command: string | null): Content {
+  if (command === null) return null;
+  const words = command
+    .split(' ')
+    .map((word) => (word.startsWith('--') ? html`<span class="whole">${word}</span>` : word));
+  return html`<code>${words.map((word, nth) => [nth === 0 ? null : ' ', word])}</code>`;
 }
 
 /** A text as it is, anything else as indented JSON. */

@@ -5,6 +5,37 @@ import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../ki
 import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
 
+/** Script: the contrast (WCAG 2) of a hint with its field. */
+const HINT_CONTRAST = `(() => {
+  const field = document.querySelector('textarea');
+  const light = (color) => {
+    const [red, green, blue] = color.match(/[\\d.]+/g).map((one) => one / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+  };
+  const sides = [light(getComputedStyle(field, '::placeholder').color), light(getComputedStyle(field).backgroundColor)];
+  return Math.max(...sides) / Math.min(...sides);
+})()`;
+
+/** Script: the texts below a selector in which a name, behind what stands before it, is on two lines. */
+const brokenNames = (
+  selector: string,
+  before: string,
+  name: string,
+): string => `(([selector, before, name]) => [...document.querySelectorAll(selector)].filter((one) => {
+  const all = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  const letters = [];
+  while (all.nextNode()) [...all.currentNode.data].forEach((_, at) => letters.push([all.currentNode, at]));
+  const at = one.textContent.indexOf(before + name);
+  if (at < 0) return false;
+  const rows = letters.slice(at + before.length, at + before.length + name.length).map(([node, nth]) => {
+    const range = document.createRange();
+    range.setStart(node, nth);
+    range.setEnd(node, nth + 1);
+    return Math.round(range.getBoundingClientRect().top);
+  });
+  return new Set(rows).size > 1;
+}).map((one) => one.textContent))(${JSON.stringify([selector, before, name])})`;
+
 describe.skipIf(!hasChromium)('the pages', () => {
   let ana: Opened;
   let sale: string;
@@ -145,6 +176,20 @@ describe.skipIf(!hasChromium)('the pages', () => {
     ['pt', 'dark', 400],
   ] as const)('in %s, %s, %i wide', (locale, colorScheme, width) => {
     const one = openForAll(() => openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 800 } }));
+
+    it('what an empty field hints at can be read', async () => {
+      await one.go('/bulk');
+      expect(await one.page.evaluate(HINT_CONTRAST)).toBeGreaterThan(4.5);
+    });
+
+    it('a command or a path of a message ends its lines between names', async () => {
+      await one.page.setViewportSize({ width: 390, height: 800 });
+      await one.go(`/trace?id=${sale}`);
+      expect(await one.page.evaluate(brokenNames('.messages pre', '/devices/', DEVICE))).toEqual([]);
+      await one.go(`/merchants/${ARGENTINA.slice(0, -1)}`);
+      expect(await one.page.evaluate(brokenNames('#readiness code', '', '--name'))).toEqual([]);
+      await one.page.setViewportSize({ width, height: 800 });
+    });
 
     it('a report is in that language, and another one is a press away', async () => {
       await one.go('/assumptions');
