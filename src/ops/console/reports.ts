@@ -39,15 +39,15 @@ export const reportPage: Page = {
 ${field.merchant(words, query.merchant, 'merchant', t('reports.fleet'))}
 ${DAYS.map((name) => field.input(name, t(`reports.${name}`), query[name], html` type="date"`))}
 <p><button>${t('board.show')}</button></p><p><button name="compare" value="true">${t('reports.compare')}</button></p></form>
-${sumsSlot(words, linkTo('/reports/sums', daysOf(query)))}
+${query.compare === 'true' ? await comparison(visit, asked) : ''}
 ${files(words, asked)}
-${chartSlot(words, linkTo('/reports/charts', daysOf(query)))}
-${query.compare === 'true' ? await comparison(visit, asked) : ''}`;
+${sumsSlot(words, linkTo('/reports/sums', daysOf(query)))}
+${chartSlot(words, linkTo('/reports/charts', daysOf(query)))}`;
     return { title: t('nav.reports'), content };
   },
 };
 
-/** Loaded after the page, because it takes longer; without scripts a link. */
+/** Loaded after the page, because it takes longer, and below what can be pressed; without scripts a link. */
 function sumsSlot({ t }: Words, path: string): Html {
   return html`<section id="sums" aria-labelledby="sums-title" hx-get="${path}" hx-trigger="load" hx-select="#sums" hx-swap="outerHTML ignoreTitle:true">
 <h2 id="sums-title">${t('report.section.sums')}</h2><p class="lead"><a href="${path}">${t('reports.show_sums')}</a></p></section>`;
@@ -233,7 +233,7 @@ function figure({ t, number }: Words, name: ChartName, { data, table: { head, ro
     return html`<figure id="chart-${name}"><figcaption><h3>${data.title}</h3></figcaption><p class="none">${data.none}</p></figure>`;
   return html`<figure id="chart-${name}"><figcaption><h3>${data.title}</h3><p class="small">${data.summary}</p></figcaption>
 ${picturesOf({ draw }, CHART_WIDTH)}
-<details><summary>${t('charts.figures')}<span class="unseen">: ${data.title}</span></summary>${framed(data.title, plainTable(head, rows, number), '')}</details></figure>`;
+<details><summary>${t('charts.figures')}<span class="unseen">: ${data.title}</span></summary>${framed(data.title, plainTable(head, rows, number, true), '', 'cards')}</details></figure>`;
 }
 
 // The registers of limitations and assumptions.

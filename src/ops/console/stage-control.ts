@@ -244,7 +244,7 @@ ${actForm(visit, merchantPath(merchant_id, '/safety'), `reset-${kind}`, t('safet
   const head = [t('safety.at'), t('safety.kind'), t('safety.what'), t('preview.why')];
   const content = html`<p>${t(`safety.${mode}`)} ${t('safety.rules', { ...rules, seconds: rules.slow_ms / 1000, minutes: rules.window_ms / 60_000 })}</p>${stops}
 ${table(words, 'safety', t('safety.now'), counted, t('safety.nothing'))}
-${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${framed(t('safety.title'), plainTable(head, past), '')}</details>`}`;
+${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${framed(t('safety.title'), plainTable(head, past, words.number, true), '', 'cards')}</details>`}`;
   return section('safety', t('safety.title'), content);
 }
 

@@ -51,7 +51,7 @@ function isSentence(text: string): boolean {
 }
 
 /** Names of the lists that are wider than their frame. */
-const CUT_OFF = `[...document.querySelectorAll('.cards')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)`;
+const CUT_OFF = `[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)`;
 
 /** Script: whether the name of the page that is open is in view, in a line of names that scrolls. */
 const HERE_IN_VIEW = `[...document.querySelectorAll('.head nav [aria-current]')].every((one) => one.getBoundingClientRect().left >= 0 && one.getBoundingClientRect().right <= innerWidth)`;
@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
         await go(place);
         await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
         expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, width]);
-        // The rows of a list are cards: none is cut off at the edge of its frame.
+        // The rows of a list or of a chart's figures are cards: none is cut off at the edge of its frame.
         expect([place, await page.evaluate(CUT_OFF)]).toEqual([place, []]);
         expect([place, await page.evaluate(HERE_IN_VIEW)]).toEqual([place, true]);
         // Each page once: what axe looks for hangs on no language.

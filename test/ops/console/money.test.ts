@@ -53,6 +53,22 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     for (const one of opened) await one.close();
   });
 
+  it('nothing that can be pressed on the page of reports moves when the sums arrive', async () => {
+    const { page, go } = await open(ANA);
+    const release = Promise.withResolvers<void>();
+    await page.route('**/reports/sums*', async (route) => {
+      await release.promise;
+      await route.continue();
+    });
+    await go('/reports?compare=true');
+    const boxes = () =>
+      Promise.all(['form.filters', '#comparison', '#files'].map((one) => page.locator(one).boundingBox()));
+    const before = await boxes();
+    release.resolve();
+    await page.locator('#sums tbody tr').first().waitFor();
+    expect(await boxes()).toEqual(before);
+  });
+
   it('each sum opens the list of exactly its sales, and its rows as a file', async () => {
     const { page, go, problems, seriousFindings } = await open(ANA);
     await go(`/reports?merchant=${ARGENTINA}`);
