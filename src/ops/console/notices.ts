@@ -95,7 +95,7 @@ export const noticePage: Page = {
 <dt>${t('notices.about')}</dt><dd>${one.topic} ${one.subject}</dd>
 <dt>${t('notices.sale')}</dt><dd><a href="${linkTo('/trace', { id: one.legacy_id })}">${one.legacy_id}</a></dd>
 <dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
-<dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd></dl>
+${one.next_attempt_at === null ? '' : html`<dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd>`}</dl>
 ${section('attempts', t('notices.attempts'), table(words, 'attempts', t('notices.attempts'), tries, t('attempts.none')))}
 ${section('redeliver', t('redeliver.title'), actForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, 'redeliver-reason', t('redeliver.go')), t('redeliver.lead'))}`;
     return { title: t('notices.one', { id: one.id }), content };
