@@ -35,6 +35,9 @@ it.skipIf(!hasChromium)('shows how often a receiver acknowledges, tries it, and 
     await page.getByRole('status').getByText('sent again now').waitFor();
     await receiver.waitFor(3);
     expect(await ben.seriousFindings()).toEqual([]);
+    await page.locator('tbody a').first().click();
+    await page.locator('dl.facts').getByText('delivered').waitFor();
+    expect(await page.locator('dl.facts dd').allInnerTexts()).not.toContain('');
     expect(ben.problems).toEqual([]);
   } finally {
     await ben.close();
