@@ -213,7 +213,7 @@ interface IncidentStore {
   /**
    * Opens it with an alert for each receiver, or adds it to the open one of its kind, merchant and subject: the count of
    * a condition is replaced, a line of the audit chain is added. A line counts once. One that counts ten
-   * times what a receiver acknowledged last is announced to it again, unless an alert of it waits for that receiver. A
+   * times what the last delivered alert said is announced to its receiver again, unless an alert of it waits for that receiver. A
    * condition that falls grows from there.
    */
   noteIncident(incident: NewIncident, receivers: readonly string[]): Promise<void>;

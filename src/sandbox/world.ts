@@ -59,7 +59,7 @@ export interface World extends Collections {
   findKey(merchant_id: string, key: string): KeyEntry | undefined;
   /** Replaces an earlier entry of the key, and starts its time anew. */
   storeKey(merchant_id: string, key: string, entry: Omit<KeyEntry, 'name' | 'stored_at_ms'>): void;
-  /** Returns at once; attempts continue in the background until one is acknowledged or the world is reset. */
+  /** Returns at once; attempts continue in the background until one is answered 200 or 201, or the world is reset. */
   deliver(letter: Letter): void;
   /** Registers background work such as a webhook delivery; the clock waits for it between two timers. */
   track(work: Promise<unknown>): void;

@@ -40,15 +40,15 @@ const GROWTH = 10;
 /** Values: kind, merchant and subject. */
 const OPEN_INCIDENT = 'kind = ? AND merchant_id = ? AND subject = ? AND closed_at IS NULL';
 /**
- * Values: receiver, twice; twice the time; what the incident is known by; receiver, twice. Compared is what this receiver
- * acknowledged last; the number in the id is that of the incident's alerts before it. Names have no colon.
+ * Values: receiver, twice; twice the time; what the incident is known by; receiver, twice. Compared is the last
+ * alert that was delivered to this receiver; the number in the id is that of the incident's alerts before it. Names have no colon.
  */
 function insertGrowth(where: string): string {
   return `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
     SELECT id || '-' || ? || ':grown:' || (SELECT count(*) FROM alerts AS other WHERE other.incident_id = incidents.id),
       id, ?, 'grown', 'pending', 0, ?, ? FROM incidents WHERE ${where}
-    AND count >= ${GROWTH} * coalesce((SELECT heard.count FROM alerts AS heard WHERE heard.incident_id = incidents.id
-      AND heard.receiver = ? AND heard.state = 'delivered' ORDER BY heard.sequence DESC LIMIT 1), 1)
+    AND count >= ${GROWTH} * coalesce((SELECT delivered.count FROM alerts AS delivered WHERE delivered.incident_id = incidents.id
+      AND delivered.receiver = ? AND delivered.state = 'delivered' ORDER BY delivered.sequence DESC LIMIT 1), 1)
     AND NOT EXISTS (SELECT 1 FROM alerts AS waiting WHERE waiting.incident_id = incidents.id
       AND waiting.receiver = ? AND waiting.state = 'pending')`;
 }

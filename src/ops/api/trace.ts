@@ -4,9 +4,9 @@ import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
 import { lane, merchantId, time } from '../fields.ts';
 import {
-  acknowledgeAsk,
-  acknowledgedView,
-  acknowledgeSale,
+  acceptAsk,
+  acceptDisagreement,
+  acceptedView,
   disagreementsOf,
   disagreementsView,
 } from '../reconcile/mismatches.ts';
@@ -40,18 +40,18 @@ export const traceRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/sales/:id/disagreements', {
     summary:
-      'What stands between a sale and its order, or against an order without a sale: seen before it is acknowledged.',
+      'What stands between a sale and its order, or against an order without a sale: seen before it is accepted.',
     answer: disagreementsView,
     command: 'sales disagreements',
     run: ({ ports }, { path }) => disagreementsOf(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'POST /api/sales/:id/acknowledge', {
     summary:
-      'Acknowledges a sale that is lost for good, or can not agree with upstream any more: verdicts and certificates name it from then on, and are blocked by it no longer.',
-    body: acknowledgeAsk,
-    answer: acknowledgedView,
+      'Accepts that a sale is lost for good, or can not agree with upstream any more: verdicts and certificates name it from then on, and are blocked by it no longer.',
+    body: acceptAsk,
+    answer: acceptedView,
     command: 'sales acknowledge',
-    run: ({ ports }, { path, body, person }) => acknowledgeSale(ports, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => acceptDisagreement(ports, path.id ?? '', body, person.name),
   }),
   opsRoute('viewer', 'GET /api/trace', {
     summary:

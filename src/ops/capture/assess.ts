@@ -225,7 +225,7 @@ function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<
     on_orders: [],
     reset_at: {},
     mismatches: [],
-    acknowledged: [],
+    accepted: [],
     legacy_use: null,
   };
   return { merchant_id, now, tables_revision: revision, operations, isProxied, ...unsaid, ...nothing };

@@ -252,7 +252,7 @@ export function readinessText(readiness: Readiness): string {
     `Judged at ${judged_at} by tables ${tables_revision}.`,
     section('Blockers', readiness.blockers),
     section(verdict === 'ready' ? 'Not proven; does not block the next move' : 'Unproven', unproven),
-    section('Acknowledged; does not block', readiness.acknowledged),
+    section('Accepted disagreements; block nothing', readiness.acknowledged),
     section('Remarks', readiness.remarks),
     operations.length === 0 ? 'No call of this merchant was seen.' : calls,
   ]

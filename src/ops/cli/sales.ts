@@ -9,7 +9,7 @@ import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { ReceiverView, TestView } from '../incidents/alerts.ts';
 import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
-import type { AcknowledgedSale, Disagreements } from '../reconcile/mismatches.ts';
+import type { AcceptedDisagreement, Disagreements } from '../reconcile/mismatches.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
@@ -103,18 +103,18 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
       [
         `${id}, ${amount === null ? 'amount not known' : `${amount} ${currency}`}`,
         ...disagreements.map(
-          ({ kind, what, is_acknowledged }) => `  ${kind}${is_acknowledged ? ' (acknowledged)' : ''}: ${oneLine(what)}`,
+          ({ kind, what, is_acknowledged }) => `  ${kind}${is_acknowledged ? ' (accepted)' : ''}: ${oneLine(what)}`,
         ),
         in_the_way ??
           `Once nothing can repair it: puente sales acknowledge ${oneLine(id)} --expected ${newest} --reason …`,
       ].join('\n'),
   }),
-  'sales acknowledge': face<AcknowledgedSale>({
+  'sales acknowledge': face<AcceptedDisagreement>({
     notes: `
 For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: puente reconcile and the vendor's
 panel come first. It takes the id that the finding names, and the line that puente sales disagreements shows last:
-nothing that was found later is acknowledged. Verdicts, reports and certificates then name the sale with its
-amount, who acknowledged it, when and why. Another disagreement of the same sale is open again.`,
+nothing that was found later is accepted. Verdicts, reports and certificates then name the sale with its
+amount, who accepted it, when and why. Another disagreement of the same sale is open again.`,
     examples: [
       "puente sales acknowledge 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --expected 128 --reason 'refunded in cash, case 1234'",
     ],
@@ -301,12 +301,12 @@ puente incidents close where only a person can tell (mismatch, data_lost, bulk_s
       'puente alerts test --reason "a new channel"',
       'puente alerts test --receiver ops --reason "its new address"',
     ],
-    exits: { done: 'every receiver acknowledged it', failed: 'one did not, or the settings name none' },
+    exits: { done: 'it was delivered to every receiver', failed: 'one did not answer 2xx, or the settings name none' },
     text: ({ tests }) =>
       table<TestView>(
         {
           receiver: 'receiver',
-          result: ({ is_delivered }) => (is_delivered ? 'acknowledged' : 'failed'),
+          result: ({ is_delivered }) => (is_delivered ? 'delivered' : 'failed'),
           detail: 'detail',
         },
         tests,

@@ -45,7 +45,7 @@ import {
   reportPage,
   reportSumPage,
 } from './reports.ts';
-import { acknowledgeForm, salePages } from './sales.ts';
+import { acceptForm, salePages } from './sales.ts';
 import { settingsForm, settingsPage } from './settings.ts';
 import { tracePage } from './trace.ts';
 
@@ -201,7 +201,7 @@ export const forms: readonly Form[] = [
   ...merchantForms,
   ...noticeForms,
   ...incidentForms,
-  acknowledgeForm,
+  acceptForm,
   settingsForm,
   ...bulkForms,
   ...rampForms,

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { type Html, html, moneyOf, says, timeOf } from '../html.ts';
-import { acknowledgedView, disagreementsView } from '../reconcile/mismatches.ts';
+import { acceptedView, disagreementsView } from '../reconcile/mismatches.ts';
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
@@ -42,12 +42,12 @@ ${list}`;
   },
 };
 
-/** The page on which a person acknowledges a sale that nobody can repair. */
-export function acknowledgePath(id: string): string {
+/** The page on which a person accepts a disagreement that nobody can repair. */
+export function acceptPath(id: string): string {
   return `/sales/${encodeURIComponent(id)}/acknowledge`;
 }
 
-const acknowledgePage: Page = {
+const acceptPage: Page = {
   path: '/sales/:id/acknowledge',
   async show(visit) {
     const { words, path, ask } = visit;
@@ -60,27 +60,27 @@ const acknowledgePage: Page = {
     );
     const form =
       in_the_way === null
-        ? actForm(visit, acknowledgePath(id), 'acknowledge-reason', t('acknowledge.go'), '', hidden('expected', newest))
+        ? actForm(visit, acceptPath(id), 'accept-reason', t('accept.go'), '', hidden('expected', newest))
         : html`<p class="notice" role="status">${says(words, in_the_way, in_the_way_said)}</p>`;
-    const content = html`<p class="lead">${t('acknowledge.lead')}</p>
-<p>${t('acknowledge.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${moneyOf(words, seen) ?? t('sale.no_amount')}</p>
+    const content = html`<p class="lead">${t('accept.lead')}</p>
+<p>${t('accept.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${moneyOf(words, seen) ?? t('sale.no_amount')}</p>
 ${told.length === 0 ? null : html`<ul class="findings">${told}</ul>`}
 ${form}`;
-    return { title: t('acknowledge.title'), content };
+    return { title: t('accept.title'), content };
   },
 };
 
-export const acknowledgeForm: Form = {
+export const acceptForm: Form = {
   path: '/sales/:id/acknowledge',
-  page: acknowledgePage,
+  page: acceptPage,
   async send({ ask, path: { id = '' } }, { reason, expected }) {
     const asked = { path: { id }, body: { reason, expected } };
-    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', acknowledgedView, asked);
-    return `${merchantPath(merchant_id)}?done=acknowledged#readiness`;
+    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', acceptedView, asked);
+    return `${merchantPath(merchant_id)}?done=accepted#readiness`;
   },
 };
 
-export const salePages: readonly Page[] = [saleList, acknowledgePage];
+export const salePages: readonly Page[] = [saleList, acceptPage];
 
 function saleTable(words: Words, sales: readonly Sale[]): Html {
   const { t } = words;

@@ -12,7 +12,7 @@ import type { Finding, Readiness } from '../readiness/facts.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import { actForm, badge, field, framed, hidden, section, table, typed } from './parts.ts';
-import { acknowledgePath } from './sales.ts';
+import { acceptPath } from './sales.ts';
 
 /** Fields of a move, as the API's preview takes them. */
 const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override', 'new'] as const;
@@ -163,19 +163,19 @@ export function readiness(
   const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${said} <span class="small">${timeOf(words, judged_at)}</span></p>
 ${part('readiness.blockers', blockers, 'blocked')}
 ${part('readiness.unproven', unproven, 'unproven')}
-${acknowledgedList(words, acknowledged)}
+${acceptedList(words, acknowledged)}
 ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;
   return section('readiness', t(verdict === 'ready' ? 'board.readiness' : 'merchant.why'), content);
 }
 
-/** Sales that block nothing because a person acknowledged them; never folded away. */
-function acknowledgedList(words: Words, sales: Readiness['acknowledged']): Content {
+/** Sales that block nothing because a person accepted that they disagree; never folded away. */
+function acceptedList(words: Words, sales: Readiness['acknowledged']): Content {
   if (sales.length === 0) return null;
   const items = sales.map(
     ({ id, what, said }) =>
       html`<li class="remark">${says(words, what, said)} <a href="${linkTo('/trace', { id })}">${words.t('finding.sale')}</a></li>`,
   );
-  return html`<h3>${words.t('readiness.acknowledged')}</h3><ul class="findings">${items}</ul>`;
+  return html`<h3>${words.t('readiness.accepted')}</h3><ul class="findings">${items}</ul>`;
 }
 
 function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
@@ -197,7 +197,7 @@ function nextStep({ t }: Words, { code, command, sample, said }: Finding): Conte
     sale === null ? null : html`<a href="${linkTo('/trace', { id: sale })}">${t('finding.sale')}</a>`,
     sale === null
       ? null
-      : html`<form action="${acknowledgePath(sale)}" method="get"><button class="quiet">${t('acknowledge.go')}</button></form>`,
+      : html`<form action="${acceptPath(sale)}" method="get"><button class="quiet">${t('accept.go')}</button></form>`,
   ].filter((one) => one !== null);
   return steps.length === 0
     ? null

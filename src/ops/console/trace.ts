@@ -7,7 +7,7 @@ import { fleetView } from '../fleet/line.ts';
 import { type Content, type Html, html, moneyOf, says, saysEach, timeOf, withCode, written } from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, merchantLink, messageBox, section } from './parts.ts';
-import { acknowledgePath, stateBadge } from './sales.ts';
+import { acceptPath, stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
@@ -79,17 +79,17 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
 ${sale === null ? '' : saleFacts(words, sale)}
-${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${saysEach(words, trouble.what, trouble.said === null ? [] : [trouble.said], '', withCode)}</p>${acknowledging(words, trace)}</div>`}
+${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${saysEach(words, trouble.what, trouble.said === null ? [] : [trouble.said], '', withCode)}</p>${accepting(words, trace)}</div>`}
 <p class="notice${trouble === null ? ' good' : ''}">${says(words, promise, promise_said)}</p>
 ${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
 ${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}
 ${section(`rules-${nth}`, t('trace.rules', { count: rules.length }), html`${changed}<details><summary>${t('trace.show_rules')}</summary><ul class="findings">${said}</ul></details>`)}`;
 }
 
-function acknowledging({ t }: Words, { sale, trouble }: Trace): Content {
+function accepting({ t }: Words, { sale, trouble }: Trace): Content {
   const id = sale?.legacy_id ?? null;
   if (id === null || trouble?.state !== 'lost') return null;
-  return html`<form action="${acknowledgePath(id)}" method="get"><button>${t('acknowledge.go')}</button></form>`;
+  return html`<form action="${acceptPath(id)}" method="get"><button>${t('accept.go')}</button></form>`;
 }
 
 function saleFacts(words: Words, sale: Sale): Html {

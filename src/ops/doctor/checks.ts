@@ -149,7 +149,7 @@ export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
       );
     if (last !== null && last.state !== 'delivered')
       return it.warning(
-        `The last alert was not acknowledged: ${last.detail} ${waiting} wait.`,
+        `The last alert was not delivered: ${last.detail} ${waiting} wait.`,
         `See that the receiver answers 2xx, and try it: puente alerts test --receiver ${receiver} --reason "a new try"`,
       );
     return it.fine(`${host}, ${kinds.length} kinds of incidents`);

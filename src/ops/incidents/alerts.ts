@@ -1,4 +1,4 @@
-/** Alerts that go out: an incident is announced to each receiver when it opens, grows and closes, signed, in order, until it is acknowledged. */
+/** Alerts that go out: an incident is announced to each receiver when it opens, grows and closes, signed, in order, until it is delivered. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence } from '../../error.ts';
@@ -76,7 +76,7 @@ export function startAlerting(
   const post: Post = async (receiver, message) => {
     const { status, detail } = await sender.send(alertRequest(message, receiver, language, clock.now()));
     if (status === null) return { is_delivered: false, detail, status };
-    // What acknowledges a notice is less than what acknowledges an alert.
+    // Any 2xx delivers an alert; only 200 and 201 acknowledge a notice.
     const is_delivered = status >= 200 && status < 300;
     return { is_delivered, detail: say(is_delivered ? 'attempt.answered' : 'attempt.no_2xx', { status }), status };
   };
@@ -124,7 +124,7 @@ export function startAlerting(
   };
 }
 
-/** Any 2xx acknowledges an alert. */
+/** Any 2xx delivers an alert. */
 type Post = (
   receiver: AlertReceiver,
   message: AlertMessage,
@@ -198,7 +198,7 @@ async function sendOne(
   const facts = { action: alert.receiver, merchant: incident.merchant_id, attempts, cause: detail.text };
   count('alerts', state === 'pending' ? 'refused' : state);
   if (is_delivered) log.info('alert sent', facts);
-  else log.warn('alert not acknowledged', facts);
+  else log.warn('alert not delivered', facts);
 }
 
 async function viewReceiver(

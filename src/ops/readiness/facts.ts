@@ -24,7 +24,7 @@ import {
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { said, time } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
-import { type AcknowledgedSale, acknowledgedView } from '../reconcile/mismatches.ts';
+import { type AcceptedDisagreement, acceptedView } from '../reconcile/mismatches.ts';
 import type { LegacyUse } from './legacy-use.ts';
 
 /** Facts beside the evidence; null where they are not known, as in the assessment of a file. */
@@ -59,8 +59,8 @@ export interface ReadinessFacts {
   reset_at: Partial<Record<RoutedKind, number>>;
   /** Open mismatches: no later comparison has shown that both agree. */
   mismatches: readonly { kind: MismatchKind; subject: string }[];
-  /** Sales with a mismatch that stands, and that a person has acknowledged. */
-  acknowledged: readonly AcknowledgedSale[];
+  /** Sales with a mismatch that stands, and that a person has accepted. */
+  accepted: readonly AcceptedDisagreement[];
   /** What still uses legacy, of a merchant that is wholly on orders: then the verdict is about completion. Else null. */
   legacy_use: LegacyUse | null;
 }
@@ -289,8 +289,8 @@ export const readinessView = z.object({
   blockers: z.array(findingView).describe('while there is one, no move forward'),
   unproven: z.array(findingView).describe('what no traffic has shown, and what would'),
   acknowledged: z
-    .array(acknowledgedView)
-    .describe('sales that do not agree with upstream, which a person has acknowledged: they block nothing'),
+    .array(acceptedView)
+    .describe('sales that do not agree with upstream, which a person has accepted: they block nothing'),
   remarks: z.array(findingView).describe('worth knowing, no obstacle'),
   operations: z.array(
     z.object({

@@ -13,8 +13,8 @@ import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
 import {
-  type AcknowledgedSale,
-  acknowledgedFrom,
+  type AcceptedDisagreement,
+  acceptedFrom,
   covers,
   hasItsOrder,
   type StandingMismatches,
@@ -165,7 +165,7 @@ async function resetsOf({ store }: Ports, merchant_id: string): Promise<Readines
 }
 
 /** What stands against the sales of a merchant, `MOST_LINES` at most, lost sales among them, whatever their age. */
-export type Mismatches = (merchant_id: string) => Promise<Pick<ReadinessFacts, 'mismatches' | 'acknowledged'>>;
+export type Mismatches = (merchant_id: string) => Promise<Pick<ReadinessFacts, 'mismatches' | 'accepted'>>;
 
 /**
  * One read for all merchants that are judged together, because their audit lines are mixed. A failed read is retried.
@@ -192,37 +192,36 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
 
 /** A lost sale is one that upstream does not know: a mismatch, whether or not a comparison reported it. */
 async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standing: StandingMismatches) {
-  const found: { kind: MismatchKind; subject: string; is_acknowledged: boolean }[] = [];
+  const found: { kind: MismatchKind; subject: string; is_accepted: boolean }[] = [];
   const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id).slice(0, MOST_LINES);
   for (const one of own) if (!hasItsOrder(one, await store.links.link(one.subject))) found.push(one);
   const lost = await store.history.listLinks({ merchant_id, state: 'lost', now: clock.now() }, null, MOST_LINES);
-  // An acknowledged difference of another kind says nothing of the loss.
+  // An accepted difference of another kind says nothing of the loss.
   const named = new Set(
-    found.filter((one) => one.kind === 'missing' || !one.is_acknowledged).map(({ subject }) => subject),
+    found.filter((one) => one.kind === 'missing' || !one.is_accepted).map(({ subject }) => subject),
   );
   for (const { legacy_id: subject } of lost.rows.filter((one) => !named.has(one.legacy_id)))
     found.push({
       ...{ kind: 'missing', subject },
-      is_acknowledged: covers(standing.acknowledged.get(subject) ?? null, 'missing'),
+      is_accepted: covers(standing.accepted.get(subject) ?? null, 'missing'),
     });
   // No line names a sale that an earlier version stored without exactly one approval.
   const lined = new Set(found.flatMap(({ kind, subject }) => (kind === 'approvals' ? [subject] : [])));
-  for (const [subject, line] of standing.acknowledged) {
+  for (const [subject, line] of standing.accepted) {
     if (line.detail.merchant !== merchant_id || !covers(line, 'approvals') || lined.has(subject)) continue;
     const link = await store.links.link(subject);
-    if (link !== null && approvalFault(link) !== null)
-      found.push({ kind: 'approvals', subject, is_acknowledged: true });
+    if (link !== null && approvalFault(link) !== null) found.push({ kind: 'approvals', subject, is_accepted: true });
   }
-  const open = found.filter((one) => !one.is_acknowledged);
+  const open = found.filter((one) => !one.is_accepted);
   const open_sales = new Set(open.map(({ subject }) => subject));
-  const acknowledged = new Map<string, AcknowledgedSale>();
+  const accepted = new Map<string, AcceptedDisagreement>();
   for (const { subject } of found) {
-    const line = standing.acknowledged.get(subject);
-    if (line !== undefined && !open_sales.has(subject)) acknowledged.set(subject, acknowledgedFrom(line));
+    const line = standing.accepted.get(subject);
+    if (line !== undefined && !open_sales.has(subject)) accepted.set(subject, acceptedFrom(line));
   }
   return {
     mismatches: open.map(({ kind, subject }) => ({ kind, subject })),
-    acknowledged: [...acknowledged.values()],
+    accepted: [...accepted.values()],
   };
 }
 
@@ -238,7 +237,7 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
     move_said,
     blockers,
     unproven,
-    acknowledged: [...facts.acknowledged],
+    acknowledged: [...facts.accepted],
     remarks: remarksOf(seen, facts),
     operations: operationsOf(seen, facts, rules, { blockers, unproven }),
     judged_at: iso(facts.now),

@@ -1,4 +1,4 @@
-/** Mismatches in the audit chain: reported, repaired, acknowledged by a person, or open. */
+/** Mismatches in the audit chain: reported, repaired, accepted by a person, or open. */
 import { z } from 'zod';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
@@ -16,7 +16,7 @@ import type { Ports } from '../ports.ts';
 const PAGE = 200;
 /** Lines of one kind and sale that are read to find where its present disagreement began: more than a sale has. */
 const MOST_OF_SALE = 200;
-const ACKNOWLEDGED = 'sale acknowledged' satisfies AuditAction;
+const ACCEPTED = 'sale acknowledged' satisfies AuditAction;
 
 /** Reports each sentence of a kind and sale once until both agree again; each repair is a line of its own. */
 export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
@@ -26,7 +26,7 @@ export async function noteMismatch(ports: Ports, mismatch: Mismatch, repaired = 
   const detail = { merchant: merchant_id, unit, order_id, repaired, ...defined({ amount_minor }) };
   let is_news = repaired;
   await noteOnce(ports, subject, async () => {
-    // What was acknowledged since is no news either.
+    // What was accepted since is no news either.
     is_news = repaired || (await standingOf(ports, kind, subject))?.sentences.has(reason) !== true;
     return is_news ? { at: ports.clock.now(), who: BY_ITSELF, action: `mismatch ${kind}`, reason, detail } : null;
   });
@@ -102,8 +102,8 @@ async function standingOf(
 }
 
 /** Of the kinds that its person saw, and of nothing that was said since. */
-function isCovered(kind: MismatchKind, { began }: Standing, acknowledgement: AuditLine | null): boolean {
-  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind) && seenIn(acknowledgement) >= began;
+function isCovered(kind: MismatchKind, { began }: Standing, acceptance: AuditLine | null): boolean {
+  return acceptance !== null && kindsOf(acceptance).includes(kind) && seenIn(acceptance) >= began;
 }
 
 /** Sequence of the newest line that its person saw. */
@@ -115,9 +115,9 @@ function kindsOf({ detail: { kinds } }: Pick<AuditLine, 'detail'>): MismatchKind
   return mismatchKinds.filter((kind) => Array.isArray(kinds) && kinds.includes(kind));
 }
 
-/** Whether an acknowledgement is about what the row of a sale shows and no line names. */
-export function covers(acknowledgement: Pick<AuditLine, 'detail'> | null, kind: UnnamedKind): boolean {
-  return acknowledgement !== null && kindsOf(acknowledgement).includes(kind);
+/** Whether an acceptance is about what the row of a sale shows and no line names. */
+export function covers(acceptance: Pick<AuditLine, 'detail'> | null, kind: UnnamedKind): boolean {
+  return acceptance !== null && kindsOf(acceptance).includes(kind);
 }
 
 /** `missing`: a lost sale. */
@@ -129,40 +129,39 @@ interface OpenMismatch {
   subject: string;
   merchant_id: string;
   order_id: unknown;
-  /** True: a person has acknowledged it since it began. */
-  is_acknowledged: boolean;
+  /** True: a person has accepted it since it began. */
+  is_accepted: boolean;
 }
 
 export interface StandingMismatches {
   /** Newest first, without `stale` ones, which the next read repairs. */
   mismatches: OpenMismatch[];
-  /** The newest acknowledgement by sale. */
-  acknowledged: ReadonlyMap<string, AuditLine>;
+  /** The newest acceptance by sale. */
+  accepted: ReadonlyMap<string, AuditLine>;
 }
 
 /** What stands of all merchants. */
 export async function standingMismatches(ports: Ports): Promise<StandingMismatches> {
-  const acknowledged = new Map<string, AuditLine>();
-  for await (const line of linesOf(ports, ACKNOWLEDGED))
-    if (!acknowledged.has(line.subject)) acknowledged.set(line.subject, line);
+  const accepted = new Map<string, AuditLine>();
+  for await (const line of linesOf(ports, ACCEPTED)) if (!accepted.has(line.subject)) accepted.set(line.subject, line);
   const mismatches: OpenMismatch[] = [];
   for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const sales = new Map<string, AuditLine[]>();
     for await (const line of linesOf(ports, `mismatch ${kind}`)) {
       const lines = sales.get(line.subject);
-      // Older lines of a sale matter only where it was acknowledged.
+      // Older lines of a sale matter only where one was accepted.
       if (lines === undefined) sales.set(line.subject, [line]);
-      else if (acknowledged.has(line.subject)) lines.push(line);
+      else if (accepted.has(line.subject)) lines.push(line);
     }
     for (const [subject, lines] of sales) {
       const standing = standingIn(lines);
       if (standing === null) continue;
       const { merchant, order_id = null } = standing.last.detail;
-      const is_acknowledged = isCovered(kind, standing, acknowledged.get(subject) ?? null);
-      mismatches.push({ kind, subject, merchant_id: String(merchant), order_id, is_acknowledged });
+      const is_accepted = isCovered(kind, standing, accepted.get(subject) ?? null);
+      mismatches.push({ kind, subject, merchant_id: String(merchant), order_id, is_accepted });
     }
   }
-  return { mismatches, acknowledged };
+  return { mismatches, accepted };
 }
 
 /** Newest first. */
@@ -176,19 +175,19 @@ async function* linesOf({ store }: Ports, action: AuditAction): AsyncGenerator<A
   } while (lines.length === PAGE);
 }
 
-// Acknowledged by a person: a disagreement that nobody can repair is named in verdicts, reports and certificates, with
+// Accepted by a person: a disagreement that nobody can repair is named in verdicts, reports and certificates, with
 // who, when and why, and blocks them no longer. Any other disagreement of the same sale is open again.
 
-export const acknowledgeAsk = z.strictObject({
+export const acceptAsk = z.strictObject({
   reason,
   expected: z.coerce
     .number()
     .int()
     .min(0)
-    .describe('the newest line about it that you saw (`puente sales disagreements`): nothing later is acknowledged'),
+    .describe('the newest line about it that you saw (`puente sales disagreements`): nothing later is accepted'),
 });
 
-export const acknowledgedView = z.object({
+export const acceptedView = z.object({
   id: z.string().describe('the legacy id of the sale, or else the order'),
   merchant_id: z.string(),
   order_id: z.string().nullable(),
@@ -201,20 +200,20 @@ export const acknowledgedView = z.object({
   what: z.string().describe('the same in one sentence'),
   said,
 });
-export type AcknowledgedSale = z.infer<typeof acknowledgedView>;
+export type AcceptedDisagreement = z.infer<typeof acceptedView>;
 
 /**
  * @param subject the legacy id of a sale, or the order that a finding names.
  * @param expected `newest` as the person was shown it (`disagreementsOf`).
- * @throws PuenteError not_found; refused: it agrees with upstream, may still be lost, or is acknowledged already;
+ * @throws PuenteError not_found; refused: it agrees with upstream, may still be lost, or was accepted already;
  * conflict: another line about it is newer, of this process or another.
  */
-export async function acknowledgeSale(
+export async function acceptDisagreement(
   ports: Ports,
   subject: string,
-  { reason: why, expected }: z.infer<typeof acknowledgeAsk>,
+  { reason: why, expected }: z.infer<typeof acceptAsk>,
   who: string,
-): Promise<AcknowledgedSale> {
+): Promise<AcceptedDisagreement> {
   const { store, clock } = ports;
   // Of two people one is first; and no sale is settled in between.
   return ports.memory.mutex.run(subject, async () => {
@@ -222,20 +221,20 @@ export async function acknowledgeSale(
     if (in_the_way !== null) throw new PuenteError('refused', in_the_way);
     const kinds = [...new Set(told.map(({ kind }) => kind))];
     const detail = { merchant, order_id, kinds, expected, ...sum };
-    const line = { at: clock.now(), who, action: ACKNOWLEDGED, subject, reason: why, detail } as const;
+    const line = { at: clock.now(), who, action: ACCEPTED, subject, reason: why, detail } as const;
     if ((await newestOf(ports, subject)) < expected)
       throw new PuenteError('conflict', say('refusal.audit_moved', { id: subject }));
     await store.audit.appendAudit(line, expected);
-    return acknowledgedFrom(line);
+    return acceptedFrom(line);
   });
 }
 
-/** What a person may acknowledge of a sale; `in_the_way`: why it can't be now. @throws PuenteError not_found. */
+/** What a person may accept of a sale; `in_the_way`: why it can't be now. @throws PuenteError not_found. */
 async function stateOf(ports: Ports, subject: string) {
   const { store, tables } = ports;
   const id = subject.slice(0, 60);
   const link = await store.links.link(subject);
-  const earlier = await acknowledgementOf(ports, subject);
+  const earlier = await acceptanceOf(ports, subject);
   const { open, told, merchant_id, order_id, amount_minor: minor } = await openOf(ports, subject, link, earlier);
   const merchant = link?.merchant_id ?? merchant_id;
   if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id }));
@@ -260,17 +259,14 @@ export const disagreementsView = z.object({
   ),
   currency: z.string(),
   amount: z.string().nullable().describe('as the till requested it; null where its sale is not stored'),
-  newest: z.int().describe('the newest line of the audit trail about it: `expected` of an acknowledgement'),
-  in_the_way: z
-    .string()
-    .nullable()
-    .describe("why it can't be acknowledged now, as that nothing disagrees; null: it can"),
+  newest: z.int().describe('the newest line of the audit trail about it: `expected` of an acceptance'),
+  in_the_way: z.string().nullable().describe("why it can't be accepted now, as that nothing disagrees; null: it can"),
   in_the_way_said: said.nullable(),
 });
 
 export type Disagreements = z.infer<typeof disagreementsView>;
 
-/** What a person sees before acknowledging a sale. @throws PuenteError not_found. */
+/** What a person sees before accepting it. @throws PuenteError not_found. */
 export async function disagreementsOf(ports: Ports, subject: string): Promise<Disagreements> {
   // Read first: a line that is written meanwhile is not counted as seen.
   const newest = await newestOf(ports, subject);
@@ -282,7 +278,7 @@ export async function disagreementsOf(ports: Ports, subject: string): Promise<Di
   return { id: subject, merchant_id, order_id, disagreements, ...sum, newest, ...why };
 }
 
-/** What stands against a sale, each in a sentence; `open`: what is not acknowledged. */
+/** What stands against a sale, each in a sentence; `open`: what is not accepted. */
 async function openOf(ports: Ports, subject: string, link: Link | null, earlier: AuditLine | null) {
   const open: MismatchKind[] = [];
   const told: { kind: MismatchKind; sentence: Sentence }[] = [];
@@ -311,48 +307,48 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
   return { open, told, merchant_id, order_id, amount_minor };
 }
 
-/** The newest acknowledgement of a sale. */
-async function acknowledgementOf({ store }: Ports, subject: string): Promise<AuditLine | null> {
-  return (await store.audit.auditsOf({ subject, action: ACKNOWLEDGED }, 1))[0] ?? null;
+/** The newest acceptance of a sale. */
+async function acceptanceOf({ store }: Ports, subject: string): Promise<AuditLine | null> {
+  return (await store.audit.auditsOf({ subject, action: ACCEPTED }, 1))[0] ?? null;
 }
 
 /**
- * What became of a disagreement that was found: `repaired` once both were seen to agree, else its acknowledgement; null
+ * What became of a disagreement that was found: `repaired` once both were seen to agree, else its acceptance; null
  * while it is open.
  * @param found `sequence`: of its newest line in a period.
  */
 export async function fateOf(
   ports: Ports,
   { kind, subject, sequence }: { kind: MismatchKind; subject: string; sequence: number },
-): Promise<AcknowledgedSale | 'repaired' | null> {
+): Promise<AcceptedDisagreement | 'repaired' | null> {
   const lines = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, MOST_OF_SALE);
   const nth = lines.findIndex((line) => line.sequence <= sequence);
   if (lines.slice(0, nth === -1 ? lines.length : nth + 1).some(isRepaired)) return 'repaired';
-  const line = await acknowledgementOf(ports, subject);
+  const line = await acceptanceOf(ports, subject);
   const standing = nth === -1 ? null : standingIn(lines.slice(nth));
-  return line !== null && standing !== null && isCovered(kind, standing, line) ? acknowledgedFrom(line) : null;
+  return line !== null && standing !== null && isCovered(kind, standing, line) ? acceptedFrom(line) : null;
 }
 
-/** The acknowledgement of what the row of a sale shows, whether or not a line names it; null while it is open. */
-export async function acknowledgementFor(
+/** The acceptance of what the row of a sale shows, whether or not a line names it; null while it is open. */
+export async function acceptanceFor(
   ports: Ports,
   subject: string,
   kind: UnnamedKind,
-): Promise<AcknowledgedSale | null> {
-  const line = await acknowledgementOf(ports, subject);
+): Promise<AcceptedDisagreement | null> {
+  const line = await acceptanceOf(ports, subject);
   if (line === null) return null;
   const standing = await standingOf(ports, kind, subject);
-  return (standing === null ? covers(line, kind) : isCovered(kind, standing, line)) ? acknowledgedFrom(line) : null;
+  return (standing === null ? covers(line, kind) : isCovered(kind, standing, line)) ? acceptedFrom(line) : null;
 }
 
-/** @param line of an acknowledgement. */
-export function acknowledgedFrom({
+/** @param line of an acceptance. */
+export function acceptedFrom({
   subject: id,
   who,
   at,
   reason: why,
   detail,
-}: Omit<AuditEntry, 'action'>): AcknowledgedSale {
+}: Omit<AuditEntry, 'action'>): AcceptedDisagreement {
   const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   const { merchant, order_id, currency, amount } = detail;
   const kinds = kindsOf({ detail });

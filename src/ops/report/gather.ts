@@ -9,7 +9,7 @@ import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import type { AcknowledgedSale } from '../reconcile/mismatches.ts';
+import type { AcceptedDisagreement } from '../reconcile/mismatches.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
 import { approvalLines, moneyOf, unmatchedOf } from './sales.ts';
@@ -105,11 +105,11 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
 function withApprovals(known: Mismatches, approvals: Report['approvals']): Mismatches {
   const open = approvals.filter(({ state }) => state === 'open');
   return async (merchant_id) => {
-    const { mismatches, acknowledged } = await known(merchant_id);
+    const { mismatches, accepted } = await known(merchant_id);
     const named = new Set(mismatches.flatMap(({ kind, subject }) => (kind === 'approvals' ? [subject] : [])));
     const own = open.filter((one) => one.merchant_id === merchant_id && !named.has(one.id));
     return {
-      acknowledged,
+      accepted,
       mismatches: [...mismatches, ...own.map(({ id }) => ({ kind: 'approvals', subject: id }) as const)],
     };
   };
@@ -127,7 +127,7 @@ async function receiversIn(
   });
 }
 
-/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or are acknowledged, each approved once, and a chain that is intact. */
+/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or whose disagreement is accepted, each approved once, and a chain that is intact. */
 async function provenNow(
   ports: Ports,
   merchant: Merchant | null,
@@ -150,7 +150,7 @@ async function provenNow(
 
 function certificateOf(
   completion: Report['completion'],
-  acknowledged: AcknowledgedSale[],
+  accepted: AcceptedDisagreement[],
   issued_at: string,
   audit_head: Report['audit_head'],
 ): Report['certificate'] {
@@ -163,7 +163,7 @@ function certificateOf(
     last_legacy_day,
     quiet_days,
     units: units.length,
-    acknowledged,
+    acknowledged: accepted,
     audit_head,
     sign_off,
   };

@@ -252,14 +252,14 @@ function completion({ completion: found }: Report, words: Words, most: number): 
 function certificate({ certificate: found, merchants: [one] }: Report, words: Words): Content {
   if (found === null) return null;
   const { t } = words;
-  const { merchant_id, last_legacy_day, quiet_days, units, acknowledged, audit_head, sign_off } = found;
+  const { merchant_id, last_legacy_day, quiet_days, units, acknowledged: accepted, audit_head, sign_off } = found;
   const id = nameOf(words, merchant_id, one?.name);
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
   const facts = {
     ...{ id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units },
-    acknowledged: acknowledged.length,
+    accepted: accepted.length,
   };
-  const named = acknowledged.map(({ what, said }) => html`<li>${says(words, what, said)}</li>`);
+  const named = accepted.map(({ what, said }) => html`<li>${says(words, what, said)}</li>`);
   const rows = sign_off.map(({ as, name, signature, day }) => ({ as: t(`certificate.${as}`), name, signature, day }));
   return html`<section class="certificate"><h2>${t('certificate.title')}</h2><p>${t('certificate.says', facts)}</p>
 ${named.length === 0 ? null : html`<ul>${named}</ul>`}${tableOf(words, 'certificate.head', rows)}

@@ -56,7 +56,7 @@ export function htmlVerdict(
   const lists = [
     list('readiness.blockers', blockers),
     list('readiness.unproven', unproven),
-    list('readiness.acknowledged', acknowledged),
+    list('readiness.accepted', acknowledged),
   ];
   return html`<p class="verdict ${verdict}">${t(about === 'completion' ? `completion.${verdict}` : `report.verdict.${verdict}`)}</p>${lists}${list('report.remarks', remarks)}`;
 }

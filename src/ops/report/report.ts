@@ -13,7 +13,7 @@ import type { Ports } from '../ports.ts';
 import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
-import { acknowledgedView } from '../reconcile/mismatches.ts';
+import { acceptedView } from '../reconcile/mismatches.ts';
 import type { SaleState } from '../sale-state.ts';
 
 /** The version of the JSON; a reader refuses any other. */
@@ -81,8 +81,8 @@ export const moneyLine = z.object({
 });
 export type MoneyLine = z.infer<typeof moneyLine>;
 
-/** Null until a person has acknowledged it. */
-const acknowledgement = {
+/** Null until a person has accepted it. */
+const acceptance = {
   acknowledged_by: z.string().nullable(),
   acknowledged_at: time.nullable(),
   acknowledged_why: z.string().nullable(),
@@ -111,7 +111,7 @@ const parts = {
         state: z
           .enum(['open', 'acknowledged', 'repaired'])
           .describe(
-            'open: nothing has shown since that both agree; acknowledged: a person has said since that nothing can repair it',
+            'open: nothing has shown since that both agree; acknowledged: accepted, a person has said since that nothing can repair it',
           ),
         kind: z.enum([...mismatchKinds, 'lost', 'in_doubt']),
         found_at: time,
@@ -124,14 +124,14 @@ const parts = {
         amount: z.string().nullable(),
         what: z.string().describe('both sides in one sentence'),
         said: said.nullable(),
-        ...acknowledgement,
+        ...acceptance,
       }),
     )
     .describe(
       'sales that Puente knows and upstream does not, orders that upstream knows and Puente does not, differences',
     ),
   approvals: z
-    .array(moneyLine.extend({ state: z.enum(['open', 'acknowledged']), ...acknowledgement }))
+    .array(moneyLine.extend({ state: z.enum(['open', 'acknowledged']), ...acceptance }))
     .describe('paid sales without exactly one approved payment, and unpaid ones with any'),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
@@ -300,8 +300,8 @@ export const report = z.object({
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),
       acknowledged: z
-        .array(acknowledgedView)
-        .describe('sales that do not agree with upstream, which a person has acknowledged'),
+        .array(acceptedView)
+        .describe('sales that do not agree with upstream, which a person has accepted'),
       audit_head: auditHead,
       sign_off: z
         .array(

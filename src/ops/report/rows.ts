@@ -112,7 +112,7 @@ function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
         state: t(`unmatched.${state}`),
         known_to: t(`unmatched.${known_to}`),
         amount: moneyOf(words, one),
-        what: [says(words, what, said), acknowledgedBy(words, one)],
+        what: [says(words, what, said), acceptedBy(words, one)],
         order: order_id,
         merchant: merchantIn(merchant_id),
         unit,
@@ -121,7 +121,7 @@ function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
     ),
     approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, state, ...one }) => ({
       sale: id,
-      state: [t(`unmatched.${state}`), acknowledgedBy(words, one)],
+      state: [t(`unmatched.${state}`), acceptedBy(words, one)],
       order: order_id,
       at: timeOf(words, at),
       merchant: merchantIn(merchant_id),
@@ -133,8 +133,8 @@ function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
   };
 }
 
-/** Who has acknowledged a sale, when and why. */
-function acknowledgedBy(
+/** Who has accepted a disagreement, when and why. */
+function acceptedBy(
   words: Words,
   {
     acknowledged_by: who,

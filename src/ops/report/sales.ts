@@ -9,7 +9,7 @@ import type { Link } from '../../proxy/sales/link.ts';
 import { approvalsOf, nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
-import { type AcknowledgedSale, acknowledgementFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
+import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import { decisionLines, type FoundMismatch, type Move } from './decisions.ts';
@@ -263,13 +263,13 @@ export async function* wholeList(
   }
 }
 
-/** With the person who has acknowledged each. */
+/** With the person who has accepted each. */
 export async function approvalLines(ports: Ports, sales: readonly MoneyLine[]): Promise<Line<'approvals'>[]> {
   const lines: Line<'approvals'>[] = [];
   for (const [index, line] of sales.entries()) {
     if (index % PAGE === PAGE - 1) await nextTick();
-    const acknowledged = await acknowledgementFor(ports, line.id, 'approvals');
-    lines.push({ ...line, state: acknowledged === null ? 'open' : 'acknowledged', ...namesOf(acknowledged) });
+    const accepted = await acceptanceFor(ports, line.id, 'approvals');
+    lines.push({ ...line, state: accepted === null ? 'open' : 'acknowledged', ...namesOf(accepted) });
   }
   return lines;
 }
@@ -290,14 +290,14 @@ async function* unmatchedLines(
     const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
     const link = await store.links.link(subject);
     const fate = one.is_repaired || hasItsOrder(one, link) ? 'repaired' : await fateOf(ports, one);
-    const acknowledged = fate === 'repaired' ? null : fate;
+    const accepted = fate === 'repaired' ? null : fate;
     const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
     yield {
       known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
       state: fate === 'repaired' ? fate : fate === null ? 'open' : 'acknowledged',
       ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
       ...amountOf(link?.amount_minor ?? one.amount_minor, exponent),
-      ...{ what: reason, said, ...namesOf(acknowledged) },
+      ...{ what: reason, said, ...namesOf(accepted) },
     };
   }
   for await (const page of unconfirmed)
@@ -308,14 +308,14 @@ async function* unmatchedLines(
       const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
       const { text: what, said } = say(`unmatched.${kind}`, {});
       const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
-      const acknowledged = await acknowledgementFor(ports, id, 'missing');
-      const state = acknowledged === null ? 'open' : 'acknowledged';
-      yield { known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(acknowledged) };
+      const accepted = await acceptanceFor(ports, id, 'missing');
+      const state = accepted === null ? 'open' : 'acknowledged';
+      yield { known_to: 'puente', state, ...of, amount_minor, amount, what, said, ...namesOf(accepted) };
     }
 }
 
-function namesOf(acknowledged: AcknowledgedSale | null) {
-  const { who = null, at = null, reason = null } = acknowledged ?? {};
+function namesOf(accepted: AcceptedDisagreement | null) {
+  const { who = null, at = null, reason = null } = accepted ?? {};
   return { acknowledged_by: who, acknowledged_at: at, acknowledged_why: reason };
 }
 

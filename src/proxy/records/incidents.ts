@@ -94,7 +94,7 @@ export interface IncidentFilter {
 export const LONGEST_WAIT_MS = 2 * 60 * 60_000;
 
 /**
- * `grown`: the incident counts ten times what the receiver acknowledged last. `unwatched`: it was closed although it may not be
+ * `grown`: the incident counts ten times what the last alert that was delivered to the receiver said. `unwatched`: it was closed although it may not be
  * over, because what it is about is too old to be watched.
  */
 export const alertEvents = ['opened', 'grown', 'recovered', 'unwatched'] as const;

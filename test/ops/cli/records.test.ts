@@ -83,7 +83,7 @@ it('evidence: what is lost, covered, unknown, refused, and how a difference is j
   await golden('evidence');
 });
 
-it('a sale that is in doubt until it is lost, and acknowledged', async () => {
+it('a sale that is in doubt until it is lost, and accepted', async () => {
   const { ana, ben, golden } = shift();
   await bench.move({ stage: 'orders', override: true }, EVA, MEXICO);
   await bench.control('/faults', { body: { ...LEFT_IN_DOUBT, times: 'always' } });
@@ -106,10 +106,10 @@ it('a sale that is in doubt until it is lost, and acknowledged', async () => {
   await ana('trace "mesa 9"');
   await ana('can-migrate 700100400');
   const told = await ana(`sales disagreements ${id}`);
-  const acknowledge = `sales acknowledge ${id} --expected ${/--expected (\d+)/.exec(told)?.[1]}`;
+  const accept = `sales acknowledge ${id} --expected ${/--expected (\d+)/.exec(told)?.[1]}`;
   await ben(`sales acknowledge ${id} --expected 0 --reason "refunded in cash"`);
-  await ben(`${acknowledge} --reason "refunded in cash, case 1234"`);
-  await ben(`${acknowledge} --reason "once more"`);
+  await ben(`${accept} --reason "refunded in cash, case 1234"`);
+  await ben(`${accept} --reason "once more"`);
   await ana('sales disagreements nothing');
   await ben('reconcile --merchant 700100400');
   await golden('lost');

@@ -43,7 +43,7 @@ const told: readonly (readonly [command: string, answer: unknown, fields?: objec
       ...{ id: SALE, amount: null, currency: 'ARS' },
       disagreements: [],
       newest: 0,
-      in_the_way: 'There is nothing to acknowledge.',
+      in_the_way: 'There is nothing to accept.',
     },
   ],
   [

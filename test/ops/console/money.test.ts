@@ -1,4 +1,4 @@
-/** The console in a real Chromium: a sum of the report opens its sales, and a lost sale is acknowledged at its finding. */
+/** The console in a real Chromium: a sum of the report opens its sales, and a lost sale is accepted at its finding. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SalesView } from '../../../src/ops/trace/sales.ts';
 import { hasChromium } from '../../chromium.ts';
@@ -115,14 +115,14 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     expect(await seriousFindings()).toEqual([]);
   });
 
-  it('a lost sale is acknowledged at its finding, with a reason, and stays named', async () => {
+  it('a lost sale is accepted at its finding, with a reason, and stays named', async () => {
     const viewer = await open(ANA);
     await viewer.go(`/sales/${lost}/acknowledge`);
     expect(await viewer.page.locator('.findings').innerText()).toBe(
       'the order is missing Upstream has never shown the order of this sale, and its lifetime is over.',
     );
-    await viewer.page.locator('#acknowledge-reason').fill('refunded in cash');
-    await viewer.page.getByRole('button', { name: 'Acknowledge' }).click();
+    await viewer.page.locator('#accept-reason').fill('refunded in cash');
+    await viewer.page.getByRole('button', { name: 'Accept' }).click();
     await viewer.page.getByRole('alert').getByText('operator', { exact: false }).waitFor();
     const { page, go, problems, seriousFindings } = await open(BEN);
     await go(`/trace?id=${lost}`);
@@ -138,23 +138,23 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     expect(await page.locator('[role=alert] .badge').getAttribute('class')).toBe('badge bad');
     await go(`/merchants/${ARGENTINA}`);
     const finding = page.locator('#readiness li').filter({ hasText: lost });
-    await finding.getByRole('button', { name: 'Acknowledge' }).click();
-    await page.locator('#acknowledge-reason').fill('refunded in cash, case 1234');
+    await finding.getByRole('button', { name: 'Accept' }).click();
+    await page.locator('#accept-reason').fill('refunded in cash, case 1234');
     expect(await seriousFindings()).toEqual([]);
-    await page.getByRole('button', { name: 'Acknowledge' }).click();
-    await page.getByRole('status').getByText('The sale is acknowledged.').waitFor();
+    await page.getByRole('button', { name: 'Accept' }).click();
+    await page.getByRole('status').getByText('The disagreement is accepted.').waitFor();
     const named = page.locator('#readiness li').filter({ hasText: 'refunded in cash, case 1234' });
-    expect(await named.innerText()).toMatch(/9\.00 ARS: ben acknowledged at .* UTC/);
+    expect(await named.innerText()).toMatch(/9\.00 ARS: ben accepted at .* UTC/);
     expect(await named.isVisible()).toBe(true);
-    expect(await page.locator('#readiness').getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    expect(await page.locator('#readiness').getByRole('button', { name: 'Accept' }).count()).toBe(0);
     for (const [sale, says] of [
-      [lost, /^Sale .* was acknowledged by ben at .* UTC already, and nothing else differs since\.$/],
+      [lost, /^The disagreement of sale .* was accepted by ben at .* UTC already, and nothing else differs since\.$/],
       [open_sale, /^Sale .* is open at upstream, and may still be paid, lost or repaired\./],
       [paid[0], /^Nothing is open about sale /],
     ] as const) {
       await go(`/sales/${sale}/acknowledge`);
       expect(await page.getByRole('status').innerText()).toMatch(says);
-      expect(await page.locator('#acknowledge-reason').count()).toBe(0);
+      expect(await page.locator('#accept-reason').count()).toBe(0);
     }
     expect(problems).toEqual([]);
   });

@@ -266,7 +266,7 @@ describe('an open incident', () => {
         );
   });
 
-  it('that its receiver has not acknowledged yet is not announced twice: the alert names the count of its time', async () => {
+  it('whose last alert is not delivered yet is not announced twice: the alert names the count of its time', async () => {
     status = 503;
     await stuck(1);
     now += 20 * MINUTE_MS;
@@ -350,7 +350,7 @@ it('one receiver that does not answer delays no alert of another', async () => {
   await slow.close();
 });
 
-describe('an alert that is not acknowledged', () => {
+describe('an alert that is not delivered', () => {
   it('is tried again after growing pauses, holds back the later ones of its incident, and is given up', async () => {
     expect([1, 2, 3, 4, 12].map(alertPause_ms)).toEqual([5_000, 15_000, 45_000, 135_000, 3_600_000]);
     const end = await standing.move_waiting();

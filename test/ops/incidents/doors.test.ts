@@ -148,7 +148,7 @@ describe('receivers', () => {
     expect((await as(BEN, '/api/alerts/test', {})).text).toContain('reason');
     expect(await test(BEN)).toMatchObject({
       code: 0,
-      out: expect.stringContaining('acknowledged'),
+      out: expect.stringContaining('delivered'),
     });
     expect((await test(ANA)).err).toContain('role operator');
     status = 500;
@@ -193,11 +193,11 @@ describe('receivers', () => {
       await ben.page.getByText('The incident is closed.').waitFor();
       await ben.page.locator('#reason-ops').fill('a new channel');
       await ben.page.getByRole('button', { name: 'Send a test alert' }).first().click();
-      await ben.page.getByText('The receiver acknowledged the test alert.').waitFor();
+      await ben.page.getByText('The test alert was delivered.').waitFor();
       status = 500;
       await ben.page.locator('#reason-ops').fill('a new channel');
       await ben.page.getByRole('button', { name: 'Send a test alert' }).first().click();
-      await ben.page.getByText('did not acknowledge the test alert').waitFor();
+      await ben.page.getByText('was not delivered to receiver').waitFor();
       status = 200;
       await ben.close();
     },

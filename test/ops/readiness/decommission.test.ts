@@ -29,9 +29,9 @@ const page = async (language: string) =>
   (await bench.ops(`/api/report?merchant=${ARGENTINA}&format=html&language=${language}`)).text;
 const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
 
-/** How an acknowledged sale is named. */
+/** How an accepted disagreement is named. */
 const NAMED =
-  /, 25\.99 ARS: operator acknowledged at 20[\d:. -]+ UTC that it does not agree .* because: refunded in cash, case 1234/;
+  /, 25\.99 ARS: operator accepted at 20[\d:. -]+ UTC that it does not agree .* because: refunded in cash, case 1234/;
 
 describe('a merchant', () => {
   it('on legacy still needs it, and has no certificate', async () => {
@@ -100,7 +100,7 @@ describe('a merchant', () => {
     expect(await page('en')).toContain(`all new work of merchant ${ARGENTINA} (Farmacia Sol) goes to orders`);
   });
 
-  it('with a lost sale may not go, until a person acknowledges it: verdict, report and certificate name it', async () => {
+  it('with a lost sale may not go, until a person accepts that: verdict, report and certificate name it', async () => {
     const fault = {
       method: 'POST',
       path: '/v1/orders',
@@ -127,12 +127,12 @@ describe('a merchant', () => {
     const shown = await cli('sales', 'disagreements', id);
     expect(shown.out).toContain(`${id}, 25.99 ARS`);
     const expected = /--expected (\d+)/.exec(shown.out)?.[1] ?? '';
-    const acknowledge = (reason: string) => cli('sales', 'acknowledge', id, '--expected', expected, '--reason', reason);
-    const ran = await acknowledge('refunded in cash, case 1234');
+    const accept = (reason: string) => cli('sales', 'acknowledge', id, '--expected', expected, '--reason', reason);
+    const ran = await accept('refunded in cash, case 1234');
     expect([ran.code, ran.out]).toEqual([0, expect.stringMatching(NAMED)]);
     expect(ran.out).toContain(id);
-    const again = await acknowledge('refunded in cash');
-    expect([again.code, again.err]).toEqual([1, expect.stringContaining('was acknowledged by operator at')]);
+    const again = await accept('refunded in cash');
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('was accepted by operator at')]);
     const made = await report();
     const named = { id, amount: '25.99', currency: 'ARS', who: 'operator', reason: 'refunded in cash, case 1234' };
     expect(made).toMatchObject({
@@ -144,16 +144,16 @@ describe('a merchant', () => {
       decisions: expect.arrayContaining([expect.objectContaining({ action: 'sale acknowledged', subject: id })]),
     });
     for (const [language, text] of [
-      ['en', 'except one that was acknowledged'],
-      ['es', 'salvo una de la que se dejó constancia'],
-      ['pt', 'exceto uma que foi reconhecida'],
+      ['en', 'except one whose disagreement was accepted'],
+      ['es', 'salvo una cuya discrepancia se aceptó'],
+      ['pt', 'exceto uma cuja divergência foi aceita'],
     ] as const) {
       const html = await page(language);
       expect(html).toContain(text);
       // The verdict and the certificate each name it.
       expect(html.split('refunded in cash, case 1234').length).toBeGreaterThan(2);
     }
-    expect((await cli('can-migrate', ARGENTINA)).out).toMatch(/Acknowledged; does not block \(1\):\n {2}- /);
+    expect((await cli('can-migrate', ARGENTINA)).out).toMatch(/Accepted disagreements; block nothing \(1\):\n {2}- /);
     expect(await use()).toMatchObject({ may_go: true });
   });
 

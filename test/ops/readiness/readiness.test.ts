@@ -85,7 +85,7 @@ const facts: ReadinessFacts = {
   on_orders: [],
   reset_at: {},
   mismatches: [],
-  acknowledged: [],
+  accepted: [],
   legacy_use: null,
 };
 

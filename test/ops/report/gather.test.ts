@@ -4,7 +4,7 @@ import type { Order } from '../../../src/contract/orders.ts';
 import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
-import { acknowledgeSale } from '../../../src/ops/reconcile/mismatches.ts';
+import { acceptDisagreement } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf, type Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
@@ -185,7 +185,7 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   const [point, ...more] = notices;
   expect(more).toEqual([]);
   expect(point).toEqual({ topic: 'point', made: 5, delivered: 2, retried: 2, pending: 3, stuck: 2, dead: 0 });
-  // By receiver: both acknowledgements came an hour after their notice was made.
+  // By receiver: both notices were acknowledged an hour after they were made.
   const of = { merchant_id: MERCHANT, last_delivered_at: new Date(NOON).toISOString() };
   const none = { delivered: 0, late: 0, refused: 0, held: 0, last_delivered_at: null, last_refused_at: null };
   expect(receivers).toEqual([
@@ -310,7 +310,7 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
     ...{ approvals: [{ id: twice.legacy_id }], certificate: null, completion: { may_go: false } },
     ...{ readiness: { verdict: 'inconclusive' }, merchants: [{ verdict: 'inconclusive' }] },
   });
-  await acknowledgeSale(ports, twice.legacy_id, { reason: 'refunded by hand', expected: 0 }, 'ana');
+  await acceptDisagreement(ports, twice.legacy_id, { reason: 'refunded by hand', expected: 0 }, 'ana');
   expect(await report(MERCHANT)).toMatchObject({
     ...{ approvals: [{ state: 'acknowledged' }], readiness: { verdict: 'ready' } },
     certificate: { acknowledged: [{ id: twice.legacy_id, amount: '15.00', who: 'ana', kinds: ['approvals'] }] },

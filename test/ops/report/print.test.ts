@@ -199,7 +199,7 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
     }
   });
 
-  it('ends in a certificate that can be signed, on one page, when a person has acknowledged the lost sale', async () => {
+  it('ends in a certificate that can be signed, on one page, when a person has accepted the lost sale', async () => {
     const { unmatched } = JSON.parse(await report()) as Report; // the API's shape
     for (const { id } of unmatched) {
       const seen = await shop.ops(`/api/sales/${id}/disagreements`);

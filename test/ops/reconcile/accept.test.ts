@@ -1,11 +1,11 @@
-/** A sale that nobody can repair is acknowledged by a person: it blocks nothing, is named, and opens again when something else differs. */
+/** A sale that nobody can repair is accepted by a person: it blocks nothing, is named, and opens again when something else differs. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import {
-  acknowledgeSale,
+  acceptDisagreement,
   disagreementsOf,
   noteAgreement,
   noteMismatch,
@@ -34,9 +34,14 @@ beforeEach(async () => {
 });
 afterEach(() => harness.dispose());
 
-async function acknowledge(id = sale.legacy_id, who = 'ana', expected?: number) {
+async function accept(id = sale.legacy_id, who = 'ana', expected?: number) {
   const [newest] = await harness.store.audit.auditsOf({ subject: id }, 1);
-  return acknowledgeSale(ports, id, { reason: 'refunded in cash', expected: expected ?? newest?.sequence ?? 0 }, who);
+  return acceptDisagreement(
+    ports,
+    id,
+    { reason: 'refunded in cash', expected: expected ?? newest?.sequence ?? 0 },
+    who,
+  );
 }
 
 /** What a comparison reports: each sum is a disagreement of its own. */
@@ -61,34 +66,34 @@ async function repeat(lines: readonly AuditLine[], kind: MismatchKind): Promise<
     await harness.store.audit.appendAudit({ ...again, action: `mismatch ${kind}` });
 }
 
-/** Kinds that hold the verdict back, and who acknowledged what. */
+/** Kinds that hold the verdict back, and who accepted what. */
 async function judged() {
-  const { unproven, acknowledged } = await merchantReadiness(ports, MERCHANT);
+  const { unproven, acknowledged: accepted } = await merchantReadiness(ports, MERCHANT);
   const kinds = unproven.flatMap(({ code }) => (code.startsWith('mismatch_') ? [code.slice('mismatch_'.length)] : []));
-  return [kinds, acknowledged.map(({ id, who }) => [id, who])];
+  return [kinds, accepted.map(({ id, who }) => [id, who])];
 }
 const OPEN = (...kinds: MismatchKind[]) => [kinds, []];
 const named = (who = 'ana') => [[], [[sale.legacy_id, who]]];
 
 it('is refused for what is not known, agrees, or is still being resolved', async () => {
-  await expect(acknowledge('nothing')).rejects.toMatchObject({
+  await expect(accept('nothing')).rejects.toMatchObject({
     code: 'not_found',
     message: /^No sale nothing is stored/,
   });
-  await expect(acknowledge()).rejects.toMatchObject({ code: 'refused', message: /^Nothing is open about sale/ });
+  await expect(accept()).rejects.toMatchObject({ code: 'refused', message: /^Nothing is open about sale/ });
   // What a person is shown before says it, too.
   const seen = async () => (await disagreementsOf(ports, sale.legacy_id)).in_the_way;
-  expect(await seen()).toMatch(/^Nothing is open about sale .* There is nothing to acknowledge\.$/);
+  expect(await seen()).toMatch(/^Nothing is open about sale .* There is nothing to accept\.$/);
   for (const state of ['SENDING', 'IN_DOUBT'] as const) {
     sale = await harness.store.links.saveLink(sale, { state });
-    await expect(acknowledge()).rejects.toMatchObject({
+    await expect(accept()).rejects.toMatchObject({
       code: 'refused',
       message: /is in doubt, and Puente still searches/,
     });
   }
   sale = await harness.store.links.saveLink(sale, { state: 'LIVE' });
   await noteMismatch(ports, differs(1501));
-  await expect(acknowledge()).rejects.toMatchObject({
+  await expect(accept()).rejects.toMatchObject({
     code: 'refused',
     message: /is open at upstream, and may still be/,
   });
@@ -109,20 +114,20 @@ it('is reported again while it is open when upstream says something else, and a 
     expect.stringContaining('the order says 1501'),
   ]);
   expect((await disagreementsOf(ports, sale.legacy_id)).in_the_way).toBeNull();
-  expect(await acknowledge()).toMatchObject({ kinds: ['amount'] });
-  expect((await disagreementsOf(ports, sale.legacy_id)).in_the_way).toContain('was acknowledged by ana');
+  expect(await accept()).toMatchObject({ kinds: ['amount'] });
+  expect((await disagreementsOf(ports, sale.legacy_id)).in_the_way).toContain('was accepted by ana');
   for (const sum of [1501, 1502]) await noteMismatch(ports, differs(sum));
   expect(await judged()).toEqual(named());
 });
 
 it('says nothing of a loss that came after it', async () => {
   await noteMismatch(ports, differs(1501));
-  await acknowledge();
+  await accept();
   await harness.store.links.saveLink(sale, { state: 'LOST' });
   expect(await judged()).toEqual(OPEN('missing'));
   const found = await unmatchedOf(ports, ASK, [], [lostLine(sale.legacy_id)]);
   expect(found.lines).toMatchObject([{ id: sale.legacy_id, state: 'open', acknowledged_by: null }]);
-  expect(await acknowledge(sale.legacy_id, 'ben')).toMatchObject({ kinds: ['missing', 'amount'] });
+  expect(await accept(sale.legacy_id, 'ben')).toMatchObject({ kinds: ['missing', 'amount'] });
   expect(await judged()).toEqual(named('ben'));
 });
 
@@ -130,12 +135,12 @@ it('names a lost sale in the verdict and the report, with amount, name, time and
   await harness.store.links.saveLink(sale, { state: 'LOST' });
   expect(await judged()).toEqual(OPEN('missing'));
   const at = new Date(NOON).toISOString();
-  expect(await acknowledge()).toMatchObject({
+  expect(await accept()).toMatchObject({
     ...{ id: sale.legacy_id, kinds: ['missing'], currency: 'ARS', amount: '15.00', who: 'ana', at },
-    what: `${sale.legacy_id}, 15.00 ARS: ana acknowledged at ${at} that it does not agree with upstream (the order is missing), because: refunded in cash`,
+    what: `${sale.legacy_id}, 15.00 ARS: ana accepted at ${at} that it does not agree with upstream (the order is missing), because: refunded in cash`,
   });
   expect(await judged()).toEqual(named());
-  await expect(acknowledge(sale.legacy_id, 'ben')).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
+  await expect(accept(sale.legacy_id, 'ben')).rejects.toMatchObject({ message: /was accepted by ana at/ });
   const { unmatched, decisions } = await made();
   expect(unmatched).toMatchObject([
     { id: sale.legacy_id, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_at: at, amount: '15.00' },
@@ -157,12 +162,10 @@ it('names a sale that was approved twice, from the read that shows it on', async
     ...{ approvals: [{ ...found, state: 'open', acknowledged_by: null }], unmatched: [] },
     ...{ readiness: { unproven: expect.arrayContaining([expect.objectContaining(twice)]) }, certificate: null },
   });
-  expect(await acknowledge()).toMatchObject({ kinds: ['approvals'], amount: '15.00' });
-  const acknowledged = [
-    { ...found, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_why: 'refunded in cash' },
-  ];
-  expect(await made()).toMatchObject({ approvals: acknowledged, unmatched: [], readiness: { acknowledged: [{}] } });
-  // Another one, live until upstream shows both payments: one line, which stands until it is acknowledged.
+  expect(await accept()).toMatchObject({ kinds: ['approvals'], amount: '15.00' });
+  const accepted = [{ ...found, state: 'acknowledged', acknowledged_by: 'ana', acknowledged_why: 'refunded in cash' }];
+  expect(await made()).toMatchObject({ approvals: accepted, unmatched: [], readiness: { acknowledged: [{}] } });
+  // Another one, live until upstream shows both payments: one line, which stands until it is accepted.
   const live = await opened(harness.store, { unit: 'PAX_A910__2' });
   for (const _again of [1, 2]) {
     const current = (await harness.store.links.link(live.legacy_id)) ?? live;
@@ -170,7 +173,7 @@ it('names a sale that was approved twice, from the read that shows it on', async
   }
   expect(await linesOf('approvals')).toMatchObject([{ subject: live.legacy_id }]);
   expect((await judged())[0]).toEqual(['approvals']);
-  await acknowledge(live.legacy_id);
+  await accept(live.legacy_id);
   expect(await judged()).toEqual([[], expect.arrayContaining([[live.legacy_id, 'ana']])]);
 });
 
@@ -178,30 +181,30 @@ it('names an order that has no sale here by its own id, with the amount that ups
   const order_id = orderId(7);
   await noteMismatch(ports, { ...differs(1, 'orphan'), legacy_id: null, order_id, amount_minor: 1234 });
   expect(await judged()).toEqual(OPEN('orphan'));
-  expect(await acknowledge(order_id)).toMatchObject({ id: order_id, merchant_id: MERCHANT, amount: '12.34' });
+  expect(await accept(order_id)).toMatchObject({ id: order_id, merchant_id: MERCHANT, amount: '12.34' });
   expect(await judged()).toEqual([[], [[order_id, 'ana']]]);
 });
 
-it('stays acknowledged while upstream repeats itself, after a restart too', async () => {
+it('stays accepted while upstream repeats itself, after a restart too', async () => {
   await noteMismatch(ports, differs(1501));
   expect(await judged()).toEqual(OPEN('amount'));
-  await acknowledge();
+  await accept();
   expect(await judged()).toEqual(named());
   await noteMismatch(ports, differs(1501));
   const lines = await linesOf('amount');
   expect(lines).toHaveLength(1);
   await repeat(lines, 'amount');
   expect(await judged()).toEqual(named());
-  await expect(acknowledge()).rejects.toMatchObject({ message: /was acknowledged by ana at/ });
+  await expect(accept()).rejects.toMatchObject({ message: /was accepted by ana at/ });
 });
 
-it('stays acknowledged where two contradictions of one kind are repeated after a restart', async () => {
+it('stays accepted where two contradictions of one kind are repeated after a restart', async () => {
   const action = 'mismatch contradiction' as const;
   const detail = { merchant: MERCHANT, unit: sale.unit, order_id: sale.order_id };
   const line = (reason: string) => ({ at: NOON, who: 'puente', action, subject: sale.legacy_id, reason, detail });
   const [merchant, reference] = [say('contradiction.merchant', {}), say('contradiction.reference', {})].map(encoded);
   for (const reason of [merchant, reference]) await harness.store.audit.appendAudit(line(reason ?? ''));
-  await acknowledge();
+  await accept();
   expect(await judged()).toEqual(named());
   const lines = await linesOf('contradiction');
   await repeat(lines, 'contradiction');
@@ -218,26 +221,26 @@ it('covers what its person saw, and is refused once something else was found', a
   expect(seen).toMatchObject({ amount: '15.00', currency: 'ARS', disagreements: [{ kind: 'amount' }] });
   await noteMismatch(ports, differs(1501, 'state'));
   for (const expected of [seen.newest, seen.newest + 9])
-    await expect(acknowledge(sale.legacy_id, 'ana', expected)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(accept(sale.legacy_id, 'ana', expected)).rejects.toMatchObject({ code: 'conflict' });
   expect(await judged()).toEqual(OPEN('amount', 'state'));
   const { newest, disagreements } = await disagreementsOf(ports, sale.legacy_id);
   expect(disagreements.map(({ kind, is_acknowledged }) => [kind, is_acknowledged])).toEqual([
     ['amount', false],
     ['state', false],
   ]);
-  expect(await acknowledge(sale.legacy_id, 'ana', newest)).toMatchObject({
+  expect(await accept(sale.legacy_id, 'ana', newest)).toMatchObject({
     kinds: ['amount', 'state'],
-    what: expect.stringContaining('15.00 ARS: ana acknowledged'),
+    what: expect.stringContaining('15.00 ARS: ana accepted'),
   });
   expect(await judged()).toEqual(named());
 });
 
-it('is written once where two processes acknowledge the same sale', async () => {
+it('is written once where two processes accept the same disagreement', async () => {
   await noteMismatch(ports, differs(1501));
   const { newest } = await disagreementsOf(ports, sale.legacy_id);
   const other = portsAt(harness.store, () => now);
   const asked = [ports, other].map((one, nth) =>
-    acknowledgeSale(one, sale.legacy_id, { reason: 'refunded in cash', expected: newest }, `person ${nth}`),
+    acceptDisagreement(one, sale.legacy_id, { reason: 'refunded in cash', expected: newest }, `person ${nth}`),
   );
   const ends = await Promise.allSettled(asked);
   expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
@@ -284,10 +287,10 @@ it.each([
   ],
 ] as const)('is open again when something new differs: %s', async (_what, differAgain, kind) => {
   await noteMismatch(ports, differs(1501));
-  await acknowledge();
+  await accept();
   await differAgain();
   expect(await judged()).toEqual(OPEN(kind));
-  await acknowledge(sale.legacy_id, 'ben');
+  await accept(sale.legacy_id, 'ben');
   expect(await judged()).toEqual(named('ben'));
 });
 
@@ -304,7 +307,7 @@ it('is not taken back by an order that agrees, while a payment of it differs', a
 
 it('is gone from the verdict once both agree', async () => {
   await noteMismatch(ports, differs(1501));
-  await acknowledge();
+  await accept();
   await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
   expect(await judged()).toEqual(OPEN());
 });
