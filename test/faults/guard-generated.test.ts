@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addressRefusal, checkUrl, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
+import { anyText } from '../any-text.ts';
 import { spellingsOf } from './guard-corpus.ts';
 import { isPublic } from './guard-oracle.ts';
 
@@ -80,7 +81,7 @@ it(
     const text = fc.oneof(
       fc.array(part, { maxLength: 8 }).map((parts) => parts.join('')),
       fc.array(part, { maxLength: 8 }).map((parts) => `https://${parts.join('')}`),
-      fc.string({ unit: 'binary', maxLength: 60 }),
+      anyText({ maxLength: 60 }),
     );
     fc.assert(
       fc.property(text, (url) => {

@@ -1,6 +1,7 @@
 /** Generators of the property tests: amounts in every notation, texts in every script; and the number of runs. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
+import { anyText } from '../any-text.ts';
 
 /** Cases of one property; `PROPERTY_RUNS` changes it. A failure prints its seed and path. */
 export const RUNS = Number(process.env.PROPERTY_RUNS ?? 500);
@@ -87,15 +88,16 @@ export function spelledQuantity(quantity: number): fc.Arbitrary<Written> {
 
 /** Text of at most `most` UTF-16 units: ASCII, any script, or grapheme clusters. */
 export function texts(least: number, most: number): fc.Arbitrary<string> {
-  const of = (unit: 'grapheme' | 'binary' | 'binary-ascii') =>
-    fc.string({ unit, minLength: least, maxLength: most, size: 'small' });
+  const limits = { minLength: least, maxLength: most, size: 'small' } as const;
   const long = fc.nat({ max: most - least }).map((more) =>
     'año nuevo 🧉 '
       .repeat(26)
       .slice(0, least + more)
       .toWellFormed(),
   );
-  return fc.oneof(of('grapheme'), of('binary'), of('binary-ascii'), long).filter((text) => text.length <= most);
+  return fc
+    .oneof(fc.string({ unit: 'grapheme', ...limits }), anyText(limits), long)
+    .filter((text) => text.length <= most);
 }
 
 export function maybe<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null | undefined> {
@@ -116,6 +118,6 @@ export const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc
     .constantFrom('0.1', '0.001', '1e2', '1e-3', '-0', '0e0', '1e99', '999999999999', '1000000000000', '120.505')
     .map((text) => new LosslessNumber(text)),
-  fc.string({ unit: 'binary', maxLength: 300 }),
+  anyText({ maxLength: 300 }),
   fc.jsonValue({ maxDepth: 2 }),
 );

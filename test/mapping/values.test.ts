@@ -5,6 +5,7 @@ import { createOrderCall } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { decimalText, minorUnits } from '../../src/mapping/values.ts';
+import { anyText } from '../any-text.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 
 const minor = fc.integer({ min: 1, max: 1_000_000_000_000 });
@@ -27,7 +28,7 @@ describe('any create', () => {
   const tables = loadTables(tablesDirectory);
   const operation = operationOf(tables, 'point.create_intent');
   const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-  const text = fc.string({ unit: 'binary', maxLength: 200 });
+  const text = anyText({ maxLength: 200 });
   const bodies = fc.record({
     amount: minor,
     description: optional(text),

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type SignedDelivery, verifyOrderSignature } from '../../../src/proxy/http/signature.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
+import { anyText } from '../../any-text.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';
@@ -107,7 +108,7 @@ describe('signatures that are not verified', () => {
   });
 
   it('hostile input never throws and never passes [F103]', () => {
-    const text = fc.option(fc.string({ unit: 'binary' }), { nil: null });
+    const text = fc.option(anyText(), { nil: null });
     const header = fc.oneof(
       text,
       fc.tuple(fc.string(), fc.string()).map(([ts, v1]) => `ts=${ts},v1=${v1}`),

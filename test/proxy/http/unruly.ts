@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppParts, startApp } from '../../../src/app/app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
+import { usualKeeping } from '../../engines/keeping.ts';
 import { beginWriter } from '../../engines/writer-threads.ts';
 import { type Answer, ARGENTINA, type Call, call, OPS_TOKEN, tables, tokenOf } from '../../kit.ts';
 import { listen, shut } from '../../listen.ts';
@@ -102,6 +103,7 @@ export async function startOutside(
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
       PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
+      ...(await usualKeeping().settings(data_dir, parts.clock?.now())),
       ...settings,
     },
     cwd: process.cwd(),
