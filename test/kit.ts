@@ -190,7 +190,7 @@ export async function startReceiver(
 ): Promise<Receiver> {
   const received: Delivery[] = [];
   const handled = new Set<Delivery>();
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -219,9 +219,11 @@ export async function startReceiver(
       new Promise((resolve) => {
         const look = (): void => {
           const found = [...handled].filter((one) => topic === undefined || topicOf(one) === topic);
-          if (found.length >= count) resolve(topic === undefined ? received : found);
+          if (found.length < count) return;
+          waiting.delete(look);
+          resolve(topic === undefined ? received : found);
         };
-        waiting.push(look);
+        waiting.add(look);
         look();
       }),
     close: () => shut(server),

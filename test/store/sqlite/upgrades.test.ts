@@ -132,9 +132,15 @@ function imageOf(file: string, image: string): void {
   for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, image + suffix);
 }
 
+/** By day a file is killed in its next migration alone: the later ones have files of their own. */
+const until = (first: number): number => (process.env.NIGHT === '1' ? newest : first + 1);
+/** Only ends a test that hangs: at night the first file is killed in every migration. */
+const CHAIN_LIMIT_MS = 600_000;
+
 describe('kill -9 after each statement of the real migrations', () => {
   it.each(older)(
     'from schema %i on: the file has the old schema or the next one, whole, and the next start migrates it [F57]',
+    { timeout: CHAIN_LIMIT_MS },
     (first) => {
       writeSchema(first);
       const before = kept(path);
@@ -151,13 +157,13 @@ describe('kill -9 after each statement of the real migrations', () => {
         return null;
       });
       database.pragma('cache_size = 8'); // so that half a migration is written out before its commit
-      migrate(database, path, stopping, (point) => {
+      migrate(database, path, stopping.slice(0, until(first)), (point) => {
         if (point === 'migration.committed') version++;
         keepImage();
       });
       database.close();
-      const statements = migrations.slice(first).flatMap(statementsOf).length;
-      expect(images).toHaveLength(statements + 3 * (newest - first));
+      const statements = migrations.slice(first, until(first)).flatMap(statementsOf).length;
+      expect(images).toHaveLength(statements + 3 * (until(first) - first));
       for (const { file, version: expected } of images) {
         const image = new Database(file);
         try {
