@@ -10,7 +10,7 @@ const suites: readonly Suite[] = [
     name: 'crash',
     about: 'the real server killed, cut from power, and its system calls made to fail',
     promise: 'P1 P2 P3 P4 P14',
-    what: 'nothing acknowledged is lost, nothing is sold twice, and every start goes on',
+    what: 'no sale whose answer was delivered is lost, nothing is sold twice, and every start goes on',
     files: ['--project=proof', 'test/crash/'],
     counts: { CRASH_KILLS: 10_000, CRASH_POINT_REPEATS: 200, CRASH_IMAGES: 20_000, CRASH_SYSCALL_FAULTS: 2_400 },
     seed: 'CRASH_SEED',

@@ -13,7 +13,7 @@ export interface Books extends History {
   link: Map<string, LinkFacts>;
   /** By merchant and the till's reference. */
   linksOf: Map<string, LinkFacts[]>;
-  acknowledged: SaleFacts[];
+  delivered: SaleFacts[];
   told_of: Set<string>;
   is_reported: Set<string>;
   is_canceled: Set<string>;
@@ -34,14 +34,14 @@ export function openBooks(history: History): Books {
     ordersOf: Map.groupBy(books.orders, ({ merchant, reference }) => `${merchant} ${reference}`),
     link: new Map(database.links.map((link) => [link.legacy_id, link])),
     linksOf: Map.groupBy(database.links, (link) => `${link.merchant_id} ${link.client_reference}`),
-    acknowledged: sales.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)),
+    delivered: sales.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)),
     told_of: new Set(history.told),
     is_reported: new Set(database.reported),
     is_canceled: new Set(history.canceled),
   };
 }
 
-/** A sale's acknowledged links; none for a sale at legacy. */
+/** A sale's links whose answer was delivered; none for a sale at legacy. */
 export function toldLinks({ link, linksOf }: Books, sale: SaleFacts): LinkFacts[] {
   if (sale.kind === 'point') return sale.ids.flatMap((id) => link.get(id) ?? []);
   return (linksOf.get(`${sale.merchant} ${sale.reference}`) ?? []).filter((one) => one.client_answer === 'maybe');

@@ -103,7 +103,7 @@ export interface History {
   reads: ReadFacts[];
   refunds: RefundFacts[];
   canceled: string[];
-  /** Acknowledged deliveries, as `<topic> <id> <state>`; no state where the notice has none. */
+  /** Acknowledged notices, as `<topic> <id> <state>`; no state where the notice has none. */
   told: string[];
   books: Books;
   database: Database;

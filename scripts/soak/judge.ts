@@ -31,7 +31,7 @@ export function judge(history: History): Ruling[] {
 }
 
 const RULES: readonly [string, string, (books: Books) => Finding][] = [
-  ['I1', 'every acknowledged create leads to one existing order', acknowledgedResolve],
+  ['I1', 'every create whose answer was delivered leads to one existing order', deliveredResolve],
   ['I2', 'at most one order for each row, and one that counts for each sale', oneOrderEach],
   ['I3', 'every order upstream is known, and none is left that nobody was told of', nothingOrphaned],
   ['I4', 'nothing is left in doubt, live or waiting', nothingLeft],
@@ -63,23 +63,23 @@ const MOST_TRIES_IN_ALL = 1.1;
 /** Fewer creates prove no share. */
 const LEAST_CREATES = 100;
 
-function acknowledgedResolve(books: Books): Finding {
+function deliveredResolve(books: Books): Finding {
   const proxied = isProxied(books);
-  const violations = books.acknowledged.flatMap((sale) => {
+  const violations = books.delivered.flatMap((sale) => {
     const links = toldLinks(books, sale);
     const name = `sale ${sale.reference} of ${sale.merchant}`;
-    if (links.length === 0) return proxied(sale) ? [] : [`${name} was acknowledged and has no row`];
+    if (links.length === 0) return proxied(sale) ? [] : [`${name} was answered 2xx and has no row`];
     return links.flatMap((link) => {
       const order = orderOf(books, link);
       if (order === undefined) return [`${name}: ${link.legacy_id} (${link.state}) leads to no order`];
       if (link.reference_sent !== null && order.reference !== link.reference_sent)
         return [`${name}: ${link.legacy_id} leads to another's ${order.id}`];
       return isTakenAway(books, sale.kind, link, order)
-        ? [`${name}: ${link.legacy_id} was acknowledged, and canceled by nobody's wish`]
+        ? [`${name}: ${link.legacy_id} was answered 2xx, and canceled by nobody's wish`]
         : [];
     });
   });
-  return { looked_at: books.acknowledged.length, violations };
+  return { looked_at: books.delivered.length, violations };
 }
 
 /** On a till's printed code the next sale replaces the one before, so this shows only for the other kinds. */
@@ -166,7 +166,7 @@ function shown({ family }: LinkFacts, { status, amount_minor, refunded_minor }: 
 
 function proxiedNoted(books: Books): Finding {
   const proxied = isProxied(books);
-  const taken = books.acknowledged.filter((sale) => toldLinks(books, sale).length === 0 && proxied(sale));
+  const taken = books.delivered.filter((sale) => toldLinks(books, sale).length === 0 && proxied(sale));
   const violations = taken
     .filter(({ merchant, reference }) => books.ordersOf.has(`${merchant} ${reference}`))
     .map(({ merchant, reference }) => `sale ${reference} of ${merchant} was taken by legacy, and has an order too`);
@@ -180,7 +180,7 @@ function amountsEqual(books: Books): Finding {
     if (order !== undefined && order.amount_minor !== link.amount_minor)
       violations.push(`${link.legacy_id} is ${link.amount_minor}, its order ${order.amount_minor}`);
   }
-  for (const sale of books.acknowledged) {
+  for (const sale of books.delivered) {
     for (const { legacy_id, amount_minor } of toldLinks(books, sale))
       if (sale.amount_minor !== null && amount_minor !== sale.amount_minor)
         violations.push(`sale ${sale.reference} asked ${sale.amount_minor}, ${legacy_id} has ${amount_minor}`);
@@ -211,7 +211,7 @@ function unitsFree(books: Books): Finding {
   return { looked_at: probes.length, violations: [...doubled, ...shut] };
 }
 
-/** A create answered with an error is finished later at its own pace, so only acknowledged ones count. */
+/** A create answered with an error is finished later at its own pace, so only those with a delivered answer count. */
 function triesBounded({ books, database }: Books): Finding {
   const answered = new Set(
     database.links.filter((link) => link.client_answer === 'maybe').map((link) => link.idempotency_key),

@@ -32,7 +32,7 @@ export interface Outcome {
   kills: number;
   creates: number;
   orders: number;
-  /** Orders without an acknowledged create: canceled, or reported as paid. */
+  /** Orders without a delivered answer: canceled, or reported as paid. */
   settled: number;
   violations: Violation[];
 }

@@ -36,10 +36,12 @@ afterAll(async () => {
 /** By the invariant that each breaks. */
 const lies: Record<Invariant, Record<string, (history: History) => unknown>> = {
   I1: {
-    'the row of an acknowledged sale is gone': (history) => void history.links.splice(paidLink(history), 1),
-    'an acknowledged sale leads to no order': (history) => changeLink(history, { order_id: null }),
-    'the order of an acknowledged sale does not exist': (history) => void history.orders.splice(paidOrder(history), 1),
-    'an acknowledged sale was canceled by nobody': (history) =>
+    'the row of a sale whose answer was delivered is gone': (history) =>
+      void history.links.splice(paidLink(history), 1),
+    'a sale whose answer was delivered leads to no order': (history) => changeLink(history, { order_id: null }),
+    'the order of a sale whose answer was delivered does not exist': (history) =>
+      void history.orders.splice(paidOrder(history), 1),
+    'a sale whose answer was delivered was canceled by nobody': (history) =>
       changeOrder(history, { status: 'canceled', detail: 'canceled_by_api' }),
     'the id is unknown after the restart': (history) => setRead(history, { status: 404 }),
     'the id leads to the order of another sale': (history) => changeOrder(history, { reference: 'another' }),

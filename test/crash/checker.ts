@@ -64,7 +64,7 @@ export interface History {
   creates: CreateCall[];
   /** Legacy ids that a till tried to cancel, with any answer. */
   cancels: string[];
-  /** GET of every acknowledged legacy id after the last restart. */
+  /** GET of every legacy id in a delivered answer after the last restart. */
   reads: Map<string, { status: number; state: unknown; amount: unknown }>;
   /** Last creates, one on every device that was used. */
   probes: { device: string; status: number | null }[];
@@ -115,7 +115,7 @@ const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
 export function check(history: History): Violation[] {
   const found: Violation[] = [];
   const rules: [Invariant, (books: Books) => string[]][] = [
-    ['I1', acknowledgedResolve],
+    ['I1', deliveredResolve],
     ['I2', oneOrderPerRow],
     ['I3', nothingOrphaned],
     ['I4', nothingInDoubt],
@@ -139,7 +139,8 @@ interface Books extends History {
   order: Map<string, UpstreamOrder>;
   /** Orders with the reference of a row, by legacy id. */
   ordersOf: Map<string, UpstreamOrder[]>;
-  acknowledged: (CreateCall & { legacy_id: string })[];
+  /** Creates whose answer was delivered. */
+  delivered: (CreateCall & { legacy_id: string })[];
 }
 
 function openBooks(history: History): Books {
@@ -152,29 +153,29 @@ function openBooks(history: History): Books {
     );
     ordersOf.set(row.legacy_id, mine);
   }
-  const acknowledged = history.creates.flatMap((call) =>
+  const delivered = history.creates.flatMap((call) =>
     call.status !== null && call.status < 300 && call.legacy_id !== null
       ? [{ ...call, legacy_id: call.legacy_id }]
       : [],
   );
-  return { ...history, link, order, ordersOf, acknowledged };
+  return { ...history, link, order, ordersOf, delivered };
 }
 
 /** I1: every 2xx create resolves to exactly one existing order, which only the till or the customer canceled. */
-function acknowledgedResolve(books: Books): string[] {
+function deliveredResolve(books: Books): string[] {
   const wrong: string[] = [];
-  for (const call of books.acknowledged) {
+  for (const call of books.delivered) {
     const { legacy_id } = call;
     const row = books.link.get(legacy_id);
     if (row === undefined && books.legacy_intents.has(legacy_id)) continue;
     const read = books.reads.get(legacy_id);
     const order = row?.order_id === undefined || row.order_id === null ? undefined : books.order.get(row.order_id);
-    if (row === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged and has no row`);
+    if (row === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} was answered 2xx and has no row`);
     else if (order === undefined) wrong.push(`sale ${call.sale}: ${legacy_id} (${row.state}) leads to no order`);
     else if (order.reference !== row.reference_sent)
       wrong.push(`${legacy_id} (${row.reference_sent}) leads to ${order.id}, which is another's (${order.reference})`);
     else if (order.detail === 'canceled_by_api' && !books.cancels.includes(legacy_id))
-      wrong.push(`sale ${call.sale}: ${legacy_id} was acknowledged, and canceled by nobody's wish`);
+      wrong.push(`sale ${call.sale}: ${legacy_id} was answered 2xx, and canceled by nobody's wish`);
     if (read?.status !== 200) wrong.push(`sale ${call.sale}: GET ${legacy_id} answers ${read?.status ?? 'nothing'}`);
   }
   return wrong;
@@ -191,7 +192,7 @@ function oneOrderPerRow(books: Books): string[] {
   if (keys.size !== books.links.length) wrong.push('two rows share one key');
   for (const key of books.other_keys) keys.add(key);
   for (const key of new Set(books.keys_seen)) if (!keys.has(key)) wrong.push(`the key ${key} was sent and is no row's`);
-  const bySale = Map.groupBy(books.acknowledged, (call) => call.sale);
+  const bySale = Map.groupBy(books.delivered, (call) => call.sale);
   for (const [sale, calls] of bySale) {
     const counting = [...new Set(calls.map((call) => call.legacy_id))].filter((id) => countsAsSale(books, id));
     if (counting.length > 1) wrong.push(`sale ${sale} was made ${counting.length} times: ${counting.join(', ')}`);
@@ -207,7 +208,7 @@ function countsAsSale(books: Books, legacy_id: string): boolean {
   return order !== undefined && !HARMLESS.has(order.status);
 }
 
-/** I3: every upstream order belongs to a row; an unacknowledged order ends, or its settlement is reported. */
+/** I3: every upstream order belongs to a row; an order without a delivered answer ends, or its settlement is reported. */
 function nothingOrphaned(books: Books): string[] {
   const wrong: string[] = [];
   const byReference = new Map(books.links.map((row) => [`${row.merchant_id}/${row.reference_sent}`, row]));
@@ -297,10 +298,10 @@ function statesEqual(books: Books): string[] {
 
 /** I11: a create that legacy accepted was recorded before, so that later calls of the sale are proxied too. */
 function proxiedNoted(books: Books): string[] {
-  return books.acknowledged
+  return books.delivered
     .filter(({ legacy_id }) => !books.link.has(legacy_id) && books.legacy_intents.has(legacy_id))
     .filter((call) => !books.legacy_sales.some((sale) => isOf(sale, call)))
-    .map(({ sale, legacy_id }) => `sale ${sale}: ${legacy_id} was acknowledged by legacy, and nothing was noted`);
+    .map(({ sale, legacy_id }) => `sale ${sale}: ${legacy_id} was answered 2xx by legacy, and nothing was noted`);
 }
 
 /** The till may be answered before the id is stored; until then, the row recorded before the create holds the unit. */
@@ -317,7 +318,7 @@ function amountsEqual(books: Books): string[] {
     if (order !== undefined && order.amount_minor !== row.amount_minor)
       wrong.push(`${row.legacy_id} is ${row.amount_minor}, its order ${order.amount_minor}`);
   }
-  for (const call of books.acknowledged) {
+  for (const call of books.delivered) {
     const amount = (books.link.get(call.legacy_id) ?? books.legacy_intents.get(call.legacy_id))?.amount_minor;
     if (amount !== undefined && amount !== call.amount_minor)
       wrong.push(`sale ${call.sale} asked ${call.amount_minor}, ${call.legacy_id} has ${amount}`);
@@ -371,7 +372,7 @@ function paidOnce(books: Books): string[] {
         `${sales.size} sales of ${mark} were paid ${orders.length} times: ${orders.map(({ id }) => id).join(', ')}`,
       );
   }
-  for (const [legacy_id, calls] of Map.groupBy(books.acknowledged, (call) => call.legacy_id)) {
+  for (const [legacy_id, calls] of Map.groupBy(books.delivered, (call) => call.legacy_id)) {
     const sales = [...new Set(calls.map(({ sale }) => sale))];
     if (sales.length > 1) wrong.push(`sales ${sales.join(' and ')} were both answered with ${legacy_id}`);
   }

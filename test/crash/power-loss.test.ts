@@ -1,4 +1,4 @@
-/** Power loss during sales: every disk image opens undamaged and has every acknowledged sale (promise P1). */
+/** Power loss during sales: every disk image opens undamaged and has every sale whose answer was delivered (promise P1). */
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -24,9 +24,9 @@ const MARK_EVERY_MS = 4;
 const LIMIT_MS = 240_000 + IMAGES * 300;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
-const tally = { losses: 0, images: 0, torn: 0, acknowledged: 0, wrong: [] as string[], controls: 0, caught: 0 };
+const tally = { losses: 0, images: 0, torn: 0, delivered: 0, wrong: [] as string[], controls: 0, caught: 0 };
 
-it('every acknowledged row is in every disk image, and the server starts on a torn one and continues [F35]', {
+it('every row whose answer was delivered is in every disk image, and the server starts on a torn one and continues [F35]', {
   timeout: LIMIT_MS,
 }, async () => {
   const losses = Math.ceil(IMAGES / IMAGES_OF_LOSS);
@@ -35,7 +35,7 @@ it('every acknowledged row is in every disk image, and the server starts on a to
   expect(tally.wrong, `CRASH_SEED=${SEED}`).toEqual([]);
   expect(tally.images).toBeGreaterThanOrEqual(IMAGES);
   expect(tally.torn).toBeGreaterThan(IMAGES / 2);
-  // Control: in a log cut before the acknowledged size, the loss is detected every time.
+  // Control: in a log cut before the newest delivered answer, the loss is detected every time.
   expect(tally.controls).toBe(losses * CONTROLS_OF_LOSS);
   expect(tally.caught).toBe(tally.controls);
 });
@@ -97,38 +97,36 @@ async function workAndStop(stand: Stand, till: Till, child: Child, random: Rando
 }
 
 function addMark(marks: Mark[], stand: Stand, till: Till): void {
-  const known = marks.at(-1)?.acknowledged.length ?? 0;
+  const known = marks.at(-1)?.delivered.length ?? 0;
   const mark = markNow(stand, till);
-  if (mark.acknowledged.length > known) marks.push(mark);
+  if (mark.delivered.length > known) marks.push(mark);
 }
 
 /** Each image loses all or part of the log behind one of the marks, and nothing before it. */
 function examine(disk: Disk, images: Images, random: Random): void {
   const [first, ...others] = disk.marks;
   if (first === undefined) throw new Error('a disk without a mark shows nothing');
-  tally.acknowledged += disk.marks.at(-1)?.acknowledged.length ?? 0;
+  tally.delivered += disk.marks.at(-1)?.delivered.length ?? 0;
   for (let image = 0; image < IMAGES_OF_LOSS; image++) {
-    const { acknowledged, end } = random.pick([first, ...others]);
+    const { delivered, end } = random.pick([first, ...others]);
     const { refusal, kept } = images.reopen(tornLog(disk, end.bytes, random));
     tally.images++;
     if (disk.log.length > end.bytes) tally.torn++;
     if (refusal !== null) tally.wrong.push(`an image was refused: ${refusal}`);
-    else for (const id of acknowledged) if (!kept.has(id)) tally.wrong.push(`an image has lost ${id}`);
+    else for (const id of delivered) if (!kept.has(id)) tally.wrong.push(`an image has lost ${id}`);
   }
 }
 
-/** Pairs of a mark and a sale that began after it and was acknowledged before the end. */
+/** Pairs of a mark and a sale that began after it and was answered 2xx before the end. */
 function controlsOf({ marks }: Disk, till: Till): { cut: number; legacy_id: string }[] {
   const last = marks.at(-1);
   return marks.flatMap(({ begun, end }) => {
-    const later = till.creates.find(
-      ({ sale, legacy_id }) => sale > begun && last?.acknowledged.includes(legacy_id ?? ''),
-    );
+    const later = till.creates.find(({ sale, legacy_id }) => sale > begun && last?.delivered.includes(legacy_id ?? ''));
     return later?.legacy_id == null ? [] : [{ cut: end.bytes, legacy_id: later.legacy_id }];
   });
 }
 
-/** A disk without an acknowledged sale must be detected as such. */
+/** A disk without a sale whose answer was delivered must be detected as such. */
 function control(disk: Disk, images: Images, till: Till, random: Random): void {
   const [first, ...others] = controlsOf(disk, till);
   if (first === undefined) throw new Error('a disk without a later sale is no control');
@@ -144,8 +142,8 @@ beforeAll(() => bundleSources(), LIMIT_MS);
 
 afterAll(async () => {
   await killChildren();
-  const { losses, images, torn, acknowledged, wrong, controls, caught } = tally;
+  const { losses, images, torn, delivered, wrong, controls, caught } = tally;
   process.stdout.write(
-    `CRASH_SEED=${SEED}\npower loss: ${images} images of ${losses} losses (${torn} with real writes behind the cut), ${acknowledged} acknowledged sales, ${wrong.length} lost or corrupt; control: ${caught} of ${controls} caught\n`,
+    `CRASH_SEED=${SEED}\npower loss: ${images} images of ${losses} losses (${torn} with real writes behind the cut), ${delivered} sales with a delivered answer, ${wrong.length} lost or corrupt; control: ${caught} of ${controls} caught\n`,
   );
 });

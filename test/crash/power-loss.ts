@@ -1,5 +1,5 @@
 /**
- * What a disk may hold after a power loss (`docs/protocol.md` P1, §5.4). Everything acknowledged was synced, so it is
+ * What a disk may hold after a power loss (`docs/protocol.md` P1, §5.4). The row of every delivered answer was synced, so it is
  * there; behind it, writes are missing, torn or garbage.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ import type { Till } from './till.ts';
 import { endOfCommits, type LogEnd } from './wal.ts';
 
 export interface Mark {
-  /** Legacy ids acknowledged to tills so far. */
-  acknowledged: string[];
+  /** Legacy ids whose answer was delivered to tills so far. */
+  delivered: string[];
   begun: number;
-  /** The log up to here holds everything acknowledged. */
+  /** The log up to here holds the row of every delivered answer. */
   end: LogEnd;
   /** mtime of the main file, nanoseconds. */
   written_at: bigint;
@@ -38,11 +38,11 @@ const TAIL_BYTES = 256 * 1024;
 /** Beyond this, SIGSTOP has failed. */
 const STOP_LIMIT_MS = 10_000;
 
-/** While the server runs: reads the acknowledged ids before the log. */
+/** While the server runs: reads the ids of delivered answers before the log. */
 export function markNow(stand: Stand, till: Till): Mark {
   const written_at = lastWrite(stand);
-  const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
-  return { acknowledged, begun: till.sales.length, end: endOfCommits(readLog(stand)), written_at };
+  const delivered = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
+  return { delivered, begun: till.sales.length, end: endOfCommits(readLog(stand)), written_at };
 }
 
 /** Stops the server in the middle of its work and copies its disk. The server stays stopped. */
@@ -143,10 +143,10 @@ export function imagesOf({ file }: Disk): Images {
 }
 
 function keptIn(database: Parameters<Parameters<typeof readFile>[1]>[0]): Set<string> {
-  const acknowledged = database.prepare<[], string>(
+  const delivered = database.prepare<[], string>(
     `SELECT legacy_id FROM links WHERE order_id IS NOT NULL AND client_answer = 'maybe'`,
   );
-  return new Set(acknowledged.pluck().all());
+  return new Set(delivered.pluck().all());
 }
 
 /** Replaces the server's files by those left by the loss; shared memory does not survive it. */

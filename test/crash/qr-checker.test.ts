@@ -60,9 +60,9 @@ const lies: Record<QrRule, Record<string, (history: QrHistory) => unknown>> = {
       change(orderOf(history, REPLACED), { ended_at: orderOf(history, PARTED).created_at + 1 }),
   },
   'one exact order': {
-    'an acknowledged sale has no order': (history) =>
+    'a sale whose answer was delivered has no order': (history) =>
       void history.orders.splice(history.orders.indexOf(orderOf(history, PAID)), 1),
-    'an acknowledged sale has two orders': (history) => double(history, PAID),
+    'a sale whose answer was delivered has two orders': (history) => double(history, PAID),
     'a sale that was reported as paid got a second order from its retry': (history) => {
       history.reported.push(orderOf(history, PAID).id);
       double(history, PAID);

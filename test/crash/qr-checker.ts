@@ -142,7 +142,7 @@ function isFollowed({ detail, ended_at }: BookedOrder, orders: BookedOrder[]): b
   return detail === 'canceled_by_api' && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
 }
 
-/** An unacknowledged order is canceled, or reported to the merchant, or announced by the notice of its payment. */
+/** An order without a delivered answer is canceled, or reported to the merchant, or announced by the notice of its payment. */
 function nothingUntold(books: Books): string[] {
   const wrong: string[] = [];
   const known = new Set(books.sales.map(titleOf));

@@ -1,4 +1,4 @@
-/** System calls on the database fail once or permanently: acknowledged sales are stored, and the end is clear. */
+/** System calls on the database fail once or permanently: sales whose answer was delivered are stored, and the end is clear. */
 import { randomInt } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -140,17 +140,17 @@ function judgeEnd(fault: Fault, code: number | null, signal: string | null, said
   if (!isClear) tally.wrong.push(`${nameOf(fault)}: ended with ${code ?? signal} and said:\n${said}`);
 }
 
-/** Opens the file as a start does; every acknowledged sale is there. */
+/** Opens the file as a start does; every sale whose answer was delivered is there. */
 function lookAtFile(stand: Stand, till: Till, fault: Fault): void {
-  const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
+  const delivered = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
   if (!existsSync(stand.database)) {
-    if (acknowledged.length > 0) tally.wrong.push(`${nameOf(fault)}: sales were acknowledged without a file`);
+    if (delivered.length > 0) tally.wrong.push(`${nameOf(fault)}: sales were answered 2xx without a file`);
     return;
   }
   const { verdict, kept } = readFile(stand.database, contentOf);
   if (verdict !== 'ok') tally.wrong.push(`${nameOf(fault)}: the file is damaged: ${verdict}`);
-  for (const id of acknowledged)
-    if (!kept.has(id)) tally.wrong.push(`${nameOf(fault)}: ${id} was acknowledged and is not kept`);
+  for (const id of delivered)
+    if (!kept.has(id)) tally.wrong.push(`${nameOf(fault)}: ${id} was answered 2xx and is not kept`);
 }
 
 function contentOf(database: Database.Database): { verdict: string; kept: Set<string> } {

@@ -10,7 +10,7 @@ import type { Stand } from './stand.ts';
 
 /** After a lost answer; `sdk`: the till's library repeats the call, and afterwards the cashier does. */
 type Lost = 'sdk' | 'retry' | 'retry later' | 'give up';
-/** The end of an acknowledged sale. */
+/** The end of an answered sale. */
 type Ending = 'pay' | 'decline' | 'cancel at terminal' | 'cancel by till' | 'leave';
 
 export interface Sale {
@@ -34,7 +34,7 @@ export interface Sale {
    * `repeating`: the till's library repeats the call. `unanswered`: the till gave up without an answer, and the
    * customer may still pay at the terminal. `paid`: the till has yet to read the payment.
    */
-  state: 'open' | 'repeating' | 'acknowledged' | 'unanswered' | 'paid' | 'over';
+  state: 'open' | 'repeating' | 'answered' | 'unanswered' | 'paid' | 'over';
 }
 
 export interface Till {
@@ -97,7 +97,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
     creates.push({ sale: number, merchant_id: ARGENTINA, device, amount_minor, status, legacy_id });
     if (legacy_id !== null) {
       sale.legacy_id ??= legacy_id;
-      sale.state = 'acknowledged';
+      sale.state = 'answered';
     } else if (sale.state === 'repeating') return status;
     else if (sale.lost === 'sdk' && (status === null || SDK_RETRIES_ON.has(status))) repeat(sale);
     else if (sale.lost === 'give up') sale.state = status === null && sale.ending === 'pay' ? 'unanswered' : 'over';
@@ -188,7 +188,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
     },
     async end(sale) {
       if (sale.state === 'paid') return readPaid(sale);
-      if (sale.state !== 'acknowledged' || sale.legacy_id === null) return;
+      if (sale.state !== 'answered' || sale.legacy_id === null) return;
       sale.state = sale.ending === 'pay' && sale.is_repeated ? 'paid' : 'over';
       if (sale.ending === 'leave') return;
       if (sale.ending === 'cancel by till') await cancel(sale.device, sale.legacy_id);

@@ -39,7 +39,7 @@ async function silentSale(): Promise<Sale> {
   return { id, device, order_id: shop.rows(device)[0]?.order_id ?? '' };
 }
 
-/** A paid sale whose notice was acknowledged; resolves when the acknowledgement is stored. */
+/** A paid sale whose notice was acknowledged; resolves when that is stored. */
 async function toldSale(): Promise<Sale> {
   const sale = await silentSale();
   await shop.atTerminal('pay', { device: sale.device });

@@ -451,7 +451,7 @@ describe('payments', () => {
   });
 
   limitation('LIM-59', async () => {
-    // A receiver's acknowledgement would make the refund known to the till, so here no receiver listens.
+    // An acknowledged notice would make the refund known to the till, so here no receiver listens.
     const unheard = sale(v2, { notification_url: 'http://127.0.0.1:9/nobody' });
     const payment: QrStep = {
       poll: 'GET /v1/payments/search?external_reference=INV-0001',

@@ -321,7 +321,7 @@ describe.each(families)('a till of $name', { concurrent: true }, (family) => {
         expect(first.status, first.text).toBeLessThan(300);
         await pays(shop, await orderOver(shop, amount_minor));
         await receiver.waitFor(1);
-        // The acknowledgement is stored once an equal create makes a new order.
+        // That is stored once an equal create makes a new order.
         await eventually(
           () => send({}),
           ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,

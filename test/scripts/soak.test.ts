@@ -117,7 +117,7 @@ function at<Item>(items: Item[], index: number): Item {
 }
 
 const lies: [invariant: string, lie: string, tell: (history: History) => void][] = [
-  ['I1', 'an acknowledged sale has no row', ({ database }) => void database.links.splice(1, 1)],
+  ['I1', 'a sale whose answer was delivered has no row', ({ database }) => void database.links.splice(1, 1)],
   ['I1', 'a row leads to no order', ({ database }) => Object.assign(at(database.links, 0), { order_id: null })],
   [
     'I1',

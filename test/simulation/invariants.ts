@@ -1,9 +1,9 @@
 /** The checker: every invariant of `docs/protocol.md` §5.3 over the observations from outside. */
 import type { History } from './history.ts';
 import {
-  acknowledgedResolve,
   amountsEqual,
   committedFirst,
+  deliveredResolve,
   nothingInDoubt,
   nothingOrphaned,
   oneOrderPerRow,
@@ -18,7 +18,7 @@ import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFr
 
 /** I9 and I10 are fully checked in `test/proxy/notices/guard.test.ts` and the canary run, here as far as visible. */
 export const invariants: readonly (readonly [name: string, rule: Rule, what: string])[] = [
-  ['I1', acknowledgedResolve, 'every 2xx create resolves to one existing order'],
+  ['I1', deliveredResolve, 'every 2xx create resolves to one existing order'],
   ['I2', oneOrderPerRow, 'one order, one key and one body per row'],
   ['I3', nothingOrphaned, 'upstream orders are known rows'],
   ['I4', nothingInDoubt, 'no row is left in doubt without a reason'],
@@ -36,7 +36,7 @@ export const invariants: readonly (readonly [name: string, rule: Rule, what: str
   ['P2', paidOnce, 'approved payments per sale that a cashier meant are at most one'],
   ['P2 swallowed', everySaleMade, 'a sale that was meant after the one before it was heard is made'],
   ['P2 refunds', refundedOnce, 'nothing is refunded more often than it was asked for, or beyond what was paid'],
-  ['I12 refunds', refundsEqual, 'an acknowledged refund exists, over its amount'],
+  ['I12 refunds', refundsEqual, 'a refund whose answer was delivered exists, over its amount'],
   ['I4 refunds', refundsKnown, 'every refund is known, and none is in doubt without a reason'],
   ['P10', ownersAlone, "nobody reads another's intent"],
   ['P16', auditsHold, 'the audit chain is whole'],

@@ -35,7 +35,7 @@ export interface Refund {
   upstream_status: string | null;
   /** Epoch ms when the whole answer was sent to the till, which does not prove that it arrived. */
   answered_at: number | null;
-  /** Epoch ms when the till proved to know the refund, by a read or by acknowledging a later notice of its sale. */
+  /** Epoch ms when the till proved to know the refund, by a read or by an acknowledged later notice of its sale. */
   known_at: number | null;
   created_at: number;
   updated_at: number;

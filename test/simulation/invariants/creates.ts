@@ -1,4 +1,4 @@
-/** I1–I4, I12, I16: an acknowledged sale exists once, for its amount, and was stored before its answer. */
+/** I1–I4, I12, I16: a sale whose answer was delivered exists once, for its amount, and was stored before its answer. */
 import type { Order, SaleFacts } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
 
@@ -8,7 +8,7 @@ const WORKS_ON_MS = 15_000;
 const JOIN_WINDOW_MS = 59_000;
 
 /** I1: every 2xx create resolves to exactly one existing order, which only the till or the customer has ended. */
-export const acknowledgedResolve: Rule = (evidence) => {
+export const deliveredResolve: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const call of evidence.calls) {
     if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || evidence.proxiedCall.has(call.number))
@@ -20,10 +20,10 @@ export const acknowledgedResolve: Rule = (evidence) => {
     const order_id = legacy_id === null ? call.row?.order_id : evidence.link.get(legacy_id)?.order_id;
     const orders = [evidence.order.get(order_id ?? '')].filter((order) => order !== undefined);
     if (orders.length === 0)
-      wrong.push(`sale ${call.sale} was acknowledged (${legacy_id ?? 'no id'}) and has no order`);
+      wrong.push(`sale ${call.sale} was answered 2xx (${legacy_id ?? 'no id'}) and has no order`);
     for (const order of orders)
       if (isOurCancel(order) && !wasWanted(evidence, sale, order))
-        wrong.push(`${order.id} of sale ${call.sale} was acknowledged, and canceled by nobody's wish`);
+        wrong.push(`${order.id} of sale ${call.sale} was answered 2xx, and canceled by nobody's wish`);
   }
   return [...wrong, ...lastReads(evidence)];
 };
@@ -46,7 +46,7 @@ function wasWanted({ calls }: Evidence, sale: SaleFacts, order: Order): boolean 
       unit === sale.unit &&
       (order.ended_at === null || from <= order.ended_at) &&
       (what === 'cancel' ||
-        // A repetition long after the acknowledgement is a new sale.
+        // A repetition long after the delivered answer is a new sale.
         (sale.kind === 'static' &&
           (what === 'sell' || what === 'probe') &&
           (number !== sale.number || from > order.created_at))),
@@ -79,7 +79,7 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
     if (isAnotherSale(evidence, sale, before)) return [];
     if (order.created_at < end) return [`sale ${sale.number} has two live orders: ${before.id} and ${order.id}`];
     const asked = evidence.createsOf(sale.number).some(({ to, from }) => Math.max(to ?? 0, from + WORKS_ON_MS) >= end);
-    // A row in doubt is finished long after its call: it was never acknowledged, and was canceled (§3.8).
+    // A row in doubt is finished long after its call: its answer was never delivered, and it was canceled (§3.8).
     const link = evidence.linkOfOrder.get(order.id);
     const isTakenBack = link?.client_answer !== 'maybe' && isOurCancel(order);
     // Or its merchant chose to keep such orders, and has the report.
@@ -108,7 +108,7 @@ function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, bef
   });
 }
 
-/** I3: upstream's orders belong to rows; an unacknowledged one has ended, or is reported. */
+/** I3: upstream's orders belong to rows; one without a delivered answer has ended, or is reported. */
 export const nothingOrphaned: Rule = (evidence) => {
   const wrong: string[] = [];
   const byReference = new Map(evidence.links.map((link) => [`${link.merchant_id}/${link.reference_sent}`, link]));

@@ -50,7 +50,7 @@ function mayBeAnother(evidence: Evidence, sale: SaleFacts, first: TillCall, agai
 
 /** How a till or its receiver may have shown by then that the sale is known. */
 function heardBy(evidence: Evidence, sale: SaleFacts, by: number): 'till' | 'notice' | null {
-  const links = evidence.linksOf(sale).filter((link) => mayBeAcknowledged(evidence, sale, by) && isMadeBy(link, by));
+  const links = evidence.linksOf(sale).filter((link) => mayBeDelivered(evidence, sale, by) && isMadeBy(link, by));
   if (links.some((link) => hearings(evidence, sale, link).some(({ from }) => from <= by))) return 'till';
   const isOver = ({ order_id }: LinkRow): boolean =>
     (evidence.order.get(order_id ?? '')?.ended_at ?? Number.POSITIVE_INFINITY) <= by;
@@ -66,7 +66,7 @@ function heardBy(evidence: Evidence, sale: SaleFacts, by: number): 'till' | 'not
 }
 
 /** After creates with errors only, just a cancel or a refund shows knowledge. */
-function mayBeAcknowledged({ createsOf }: Evidence, { number }: SaleFacts, by: number): boolean {
+function mayBeDelivered({ createsOf }: Evidence, { number }: SaleFacts, by: number): boolean {
   return createsOf(number).some(({ from, left }) => from <= by && (left === null || left < 300));
 }
 
@@ -124,7 +124,7 @@ function orderOf({ link, order }: Evidence, { legacy_id, row }: TillCall): Order
 function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: number, asked: number): boolean {
   const creates = evidence.createsOf(sale.number).filter(({ from }) => from < before);
   const answered = creates.filter((call) => isTaken(call) && orderOf(evidence, call)?.id === link.order_id);
-  // A broken answer to any copy of the create revokes the acknowledgement.
+  // A broken answer to any copy of the create takes the delivered answer back.
   if (answered.length === 0 || creates.some(({ status }) => status === null)) return false;
   const answers = answered.map(({ to, from }) => to ?? from);
   const answered_at = Math.max(...answers);

@@ -1,4 +1,4 @@
-/** P2 and I12 for refunds (`docs/protocol.md` §3.9): never more than requested, and every acknowledged one exists. */
+/** P2 and I12 for refunds (`docs/protocol.md` §3.9): never more than requested, and every one whose answer was delivered exists. */
 import type { Order, TillCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
@@ -98,7 +98,7 @@ function strangeKeys({ upstream, refunds }: Evidence): string[] {
   ]);
 }
 
-/** An acknowledged refund exists upstream with its amount, and two requested refunds are two. */
+/** A refund whose answer was delivered exists upstream with its amount, and two requested refunds are two. */
 export const refundsEqual: Rule = (evidence) => {
   const wrong: string[] = [];
   const told = evidence.calls.filter(
@@ -107,7 +107,7 @@ export const refundsEqual: Rule = (evidence) => {
   for (const call of told.filter(isTaken)) {
     const made = madeBy(evidence, call);
     if (made === undefined)
-      wrong.push(`a refund of sale ${call.sale} was acknowledged as ${call.refund_id}, and is not there`);
+      wrong.push(`a refund of sale ${call.sale} was answered 2xx as ${call.refund_id}, and is not there`);
     else if ((call.refund?.minor ?? made) !== made || Number(call.amount) !== made / 100)
       wrong.push(
         `${call.refund?.minor ?? 'all'} of sale ${call.sale} was asked back, ${made} made, ${call.amount} shown`,

@@ -1,4 +1,4 @@
-/** The inbox: no acknowledged event is lost, identical unread hints are merged, and unmatched events are parked. */
+/** The inbox: no answered event is lost, identical unread hints are merged, and unmatched events are parked. */
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { PARKED_EVENTS_LIMIT } from '../../../src/proxy/store.ts';

@@ -198,7 +198,7 @@ export function incidentTests(harness: Harness): void {
     expect((await store.incidents.incidents({ id: head?.incident_id ?? '' }, 1))[0]?.merchant_id).toBe('2');
   });
 
-  it('are read from what stands: stops, creates in doubt, paid sales nobody acknowledged, notices, moves', async () => {
+  it('are read from what stands: stops, creates in doubt, paid sales that their tills do not know, notices, moves', async () => {
     expect(await store.incidents.conditions(LIMITS)).toEqual([]);
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const evidence = { calls: 50, faults: 9, slow: 0, window_ms: 60_000, sample: 'exchange' };

@@ -115,7 +115,7 @@ export async function fill(server: Server, url: string): Promise<void> {
  * Afterwards: all sales were paid within the day and no till knows it, and all notices wait, half of both of one merchant. Vacuumed, as
  * a server does by itself.
  */
-export async function leaveUnacknowledged(server: Server, url: string, merchant_id: string): Promise<void> {
+export async function leaveUnknownToTills(server: Server, url: string, merchant_id: string): Promise<void> {
   const moment = (id: string) =>
     `(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT - ('x' || left(md5(${id}), 6))::BIT(24)::INTEGER`;
   const whose = `merchant_id = CASE WHEN random() < 0.5 THEN '${merchant_id}' ELSE merchant_id END`;

@@ -8,7 +8,7 @@ import { ARGENTINA, type Bench, BRAZIL, eventually, POINT, startBench, startRece
 import { FAST } from '../../proxy/http/till.ts';
 import { auditOf, DAY_MS } from '../contract/harness.ts';
 import { type Plan, rowsRead, scansOf } from './explained.ts';
-import { fill, leaveUnacknowledged } from './filled.ts';
+import { fill, leaveUnknownToTills } from './filled.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 
@@ -65,7 +65,7 @@ describe('plans', () => {
     await explain(true);
     await workADay(settings, ROUNDS);
     await explain(false);
-    await leaveUnacknowledged(server, url, ARGENTINA);
+    await leaveUnknownToTills(server, url, ARGENTINA);
     await explain(true);
     counts = await countAndAudit(url);
     await server.stop();

@@ -1,4 +1,4 @@
-/** A process to be killed: opens and settles links endlessly, and prints each after its commit was acknowledged. */
+/** A process to be killed: opens and settles links endlessly, and prints each after its commit. */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { newLink, newNotice } from '../contract/harness.ts';

@@ -1,4 +1,4 @@
-/** kill -9 during commits: every acknowledged write is there afterwards (`docs/protocol.md` P1). */
+/** kill -9 during commits: every write whose commit was reported is there afterwards (`docs/protocol.md` P1). */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -11,27 +11,27 @@ const KILLS = 10;
 /** Kills hit from the first commits to a well-filled log. */
 const LONGEST_LIFE_MS = 250;
 
-it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 300_000 }, async () => {
+it(`keeps every committed row through ${KILLS} kills`, { timeout: 300_000 }, async () => {
   const folder = newFolder();
   const path = folder.file('puente.db');
-  const acknowledged = new Map<string, number>();
+  const committed = new Map<string, number>();
   try {
     for (let kill = 0; kill < KILLS; kill++) {
-      await workAndDie(path, (kill * LONGEST_LIFE_MS) / KILLS, acknowledged);
+      await workAndDie(path, (kill * LONGEST_LIFE_MS) / KILLS, committed);
       const store = await openStore(path, { create: false });
-      const found = await Promise.all([...acknowledged.keys()].map((legacy_id) => store.links.link(legacy_id)));
-      const lost = found.filter((link, index) => (link?.revision ?? 0) < ([...acknowledged.values()][index] ?? 0));
+      const found = await Promise.all([...committed.keys()].map((legacy_id) => store.links.link(legacy_id)));
+      const lost = found.filter((link, index) => (link?.revision ?? 0) < ([...committed.values()][index] ?? 0));
       expect(lost).toEqual([]);
       await store.close();
     }
-    expect(acknowledged.size).toBeGreaterThan(KILLS);
+    expect(committed.size).toBeGreaterThan(KILLS);
     expectWhole(path);
   } finally {
     folder.remove();
   }
 });
 
-async function workAndDie(path: string, life_ms: number, acknowledged: Map<string, number>): Promise<void> {
+async function workAndDie(path: string, life_ms: number, committed: Map<string, number>): Promise<void> {
   const child = startChild('crash-child.ts', path);
   let said = '';
   child.stdout?.on('data', (chunk) => {
@@ -48,7 +48,7 @@ async function workAndDie(path: string, life_ms: number, acknowledged: Map<strin
   // The last line may be cut off by the kill; an incomplete line does not count.
   for (const line of said.split('\n').slice(0, -1)) {
     const [legacy_id = '', revision = ''] = line.split(' ');
-    acknowledged.set(legacy_id, Number(revision));
+    committed.set(legacy_id, Number(revision));
   }
 }
 
