@@ -21,7 +21,7 @@ import {
   shown,
 } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { named, refuseUnseen, refuseUnseenRead } from './seen.ts';
+import { listedOf, named, namedOf, refuseUnseen } from './seen.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -85,8 +85,7 @@ export type AttemptView = Shown<Attempt> & { said: Said | null };
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
   const { merchant, state, limit, ...asked } = query;
   const filter = defined({ ...asked, merchant_id: merchant, states: state && [state] });
-  const found = await named(ports, await ports.store.notices.notices(filter, limit));
-  if (found.length === 0) await refuseUnseenRead(ports, merchant);
+  const found = await namedOf(ports, merchant, await ports.store.notices.notices(filter, limit));
   return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
 
@@ -177,11 +176,11 @@ function keyOf({ merchant, url }: Pick<ReceiverLine, 'merchant' | 'url'>): strin
 
 const MOST_DAYS = 31;
 
-/** Of at most `MOST_DAYS`. */
+/** Of at most `MOST_DAYS`. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewReceivers(ports: Ports, query: z.infer<typeof receiversQuery>) {
   const { until = ports.clock.now() + 1, merchant } = query;
   const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
-  const receivers = await receiverLines(ports, defined({ since, until, merchant }));
+  const receivers = await listedOf(ports, merchant, await receiverLines(ports, defined({ since, until, merchant })));
   const lines = await named(
     ports,
     receivers.map(({ merchant, ...one }) => ({ merchant_id: merchant, ...shown(one) })),

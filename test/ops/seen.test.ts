@@ -129,7 +129,16 @@ it('can-migrate says first that the merchant was never seen, and nothing of its 
 it.each([
   ['sales', ['sales']],
   ['notices', ['notices', 'list']],
+  ['notices/receivers', ['notices', 'receivers']],
   ['incidents', ['incidents', 'list']],
+  ['losses', ['losses']],
+  ['differences', ['differences', 'list']],
+  ['unknowns', ['unknowns']],
+  ['verdicts', ['verdicts']],
+  ['captured', ['capture', 'list']],
+  ['exchanges', ['capture', 'export']],
+  ['ramps', ['ramps', 'list']],
+  ['moves', ['moves', 'list']],
 ])('lists no %s of a merchant that was never seen as "none matches"', async (list, typed) => {
   const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
   const refused = await bench.as(ANA, 'GET', `/api/${list}?merchant=${MISTYPED}`);

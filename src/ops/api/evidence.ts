@@ -32,7 +32,7 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { askedReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
-import { merchant_name, named } from '../seen.ts';
+import { merchant_name, namedOf, refuseUnseenRead } from '../seen.ts';
 import { type OpsRoute, opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
@@ -128,7 +128,9 @@ export const evidenceRoutes: OpsRoute[] = [
     query: lossQuery,
     answer: lossesView,
     command: 'losses',
-    run: async ({ ports }, { query }) => ({ losses: await named(ports, await viewLosses(ports, query)) }),
+    run: async ({ ports }, { query }) => ({
+      losses: await namedOf(ports, query.merchant, await viewLosses(ports, query)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/coverage', {
     summary: 'Every field of every operation that the merchant uses: equal, different, or never seen.',
@@ -142,21 +144,27 @@ export const evidenceRoutes: OpsRoute[] = [
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
-    run: async ({ ports }, { query }) => ({ unknowns: await named(ports, await viewUnknowns(ports, query)) }),
+    run: async ({ ports }, { query }) => ({
+      unknowns: await namedOf(ports, query.merchant, await viewUnknowns(ports, query)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/verdicts', {
     summary: 'Verdicts on legacy creates as orders, with the exact codes; refusals first.',
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
-    run: async ({ ports }, { query }) => ({ verdicts: await named(ports, await viewVerdicts(ports, query)) }),
+    run: async ({ ports }, { query }) => ({
+      verdicts: await namedOf(ports, query.merchant, await viewVerdicts(ports, query)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/differences', {
     summary: 'Differences between legacy and orders, grouped by signature; those not judged yet first.',
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
-    run: async ({ ports }, { query }) => ({ differences: await named(ports, await viewDifferences(ports, query)) }),
+    run: async ({ ports }, { query }) => ({
+      differences: await namedOf(ports, query.merchant, await viewDifferences(ports, query)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
     summary: 'One difference, with the value of each side.',
@@ -196,12 +204,15 @@ export const evidenceRoutes: OpsRoute[] = [
     query: exchangesQuery,
     answer: { streams: [NDJSON] },
     command: 'capture export',
-    run: async ({ ports }, { query }): Promise<Streamed> => ({
-      streamed: true,
-      content_type: NDJSON,
-      file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
-      parts: exchangeLines(ports, query),
-    }),
+    async run({ ports }, { query }): Promise<Streamed> {
+      await refuseUnseenRead(ports, query.merchant);
+      return {
+        streamed: true,
+        content_type: NDJSON,
+        file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
+        parts: exchangeLines(ports, query),
+      };
+    },
   }),
   opsRoute('viewer', 'GET /api/captured', {
     summary: 'The newest calls whose messages were kept, of a merchant or of all.',

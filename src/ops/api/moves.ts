@@ -48,7 +48,7 @@ import {
 } from '../moves/ramp.ts';
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
-import { merchant_name, named, reasonOrNew } from '../seen.ts';
+import { merchant_name, named, namedOf, reasonOrNew } from '../seen.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const proposalView = z.object({
@@ -183,7 +183,9 @@ export const moveRoutes: OpsRoute[] = [
     query: proposalQuery,
     answer: proposalsView,
     command: 'moves list',
-    run: async ({ ports }, { query }) => ({ moves: await named(ports, await viewProposals(ports, query)) }),
+    run: async ({ ports }, { query }) => ({
+      moves: await namedOf(ports, query.merchant, await viewProposals(ports, query)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/moves/:id', {
     summary: 'A proposed move, with its present judgement.',

@@ -6,7 +6,7 @@ import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { defined, exchangePages, instant, iso, lane, listLimit, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { named } from '../seen.ts';
+import { namedOf } from '../seen.ts';
 
 /** Increased when an older reader could misread a file. */
 export const CAPTURE_VERSION = 1;
@@ -169,7 +169,7 @@ export const capturedQuery = z.strictObject({
 
 /**
  * The newest calls with stored messages, newest first; only the last `LOOKED_THROUGH` exchanges are looked through.
- * Their `answers` are upstream's statuses, null for a call without an answer.
+ * Their `answers` are upstream's statuses, null for a call without an answer. @throws PuenteError as `refuseUnseenRead`.
  */
 export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<typeof capturedQuery>) {
   await ports.evidence.settled();
@@ -193,5 +193,5 @@ export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<ty
       answers: messages?.upstream.map((one) => one.status) ?? [],
     };
   });
-  return { calls: await named(ports, calls) };
+  return { calls: await namedOf(ports, merchant, calls) };
 }

@@ -8,7 +8,7 @@ import { callView } from '../api/trace.ts';
 import { defined } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf, written } from '../html.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, field, jsonText, merchantLink, messageBox, section, table } from './parts.ts';
+import { badge, changeForm, field, jsonText, merchantLink, messageBox, section, table, unlessUnseen } from './parts.ts';
 
 type Explanation = z.infer<typeof explanationView>;
 type Call = z.infer<typeof callView>;
@@ -82,7 +82,13 @@ function requestText({ method, target, headers, body }: NonNullable<Call['messag
 
 async function captured({ words, query, ask }: Visit): Promise<Html> {
   const { t } = words;
-  const { calls } = await ask('GET /api/captured', capturedCallsView, { query: given({ merchant: query.merchant }) });
+  const asked = ask('GET /api/captured', capturedCallsView, { query: given({ merchant: query.merchant }) });
+  const list = await unlessUnseen(words, asked, ({ calls }) => capturedTable(words, calls));
+  return section('captured', t('explainer.captured'), list, t('explainer.captured_lead'));
+}
+
+function capturedTable(words: Words, calls: readonly z.infer<typeof capturedCallsView>['calls'][number][]): Html {
+  const { t } = words;
   const rows = calls.map(({ id, at, merchant_id, merchant_name, operation, status, answers }) => ({
     at: timeOf(words, at),
     merchant: merchant_id === null ? null : merchantLink(merchant_id, merchant_name),
@@ -93,12 +99,7 @@ async function captured({ words, query, ask }: Visit): Promise<Html> {
         html` · <a href="${linkTo(explainPage.path, { exchange: id, nth })}">${t('explainer.upstream_said', { status: one ?? '–' })}</a>`,
     )}`,
   }));
-  return section(
-    'captured',
-    t('explainer.captured'),
-    table(words, 'captured', t('explainer.captured'), rows, t('explainer.none_captured')),
-    t('explainer.captured_lead'),
-  );
+  return table(words, 'captured', t('explainer.captured'), rows, t('explainer.none_captured'));
 }
 
 // The explanation.

@@ -18,7 +18,18 @@ import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
-import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks, unlessUnseen } from './parts.ts';
+import {
+  badge,
+  changeForm,
+  decisionTable,
+  hidden,
+  noneIfUnseen,
+  options,
+  section,
+  table,
+  tagLinks,
+  unlessUnseen,
+} from './parts.ts';
 import { ramps } from './ramps.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
@@ -42,8 +53,8 @@ ${ramps(visit, id, known.open.ramps)}
 ${lanes(visit, line, drain)}
 ${safety(visit, stop)}
 ${chartSlot(words, merchantCharts(id))}
-${losses(words, found.losses.losses)}
-${differences(visit, found.differences.differences)}
+${section('losses', t('merchant.losses'), found.losses, t('losses.lead'))}
+${section('differences', t('merchant.differences'), found.differences, t('differences.lead'))}
 ${coverage(words, found.coverage.cells)}
 ${section('notices', t('nav.notices'), html`${found.notices}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
@@ -68,6 +79,7 @@ export const merchantLanes: Page = {
 
 /** All API reads of the page, in parallel. */
 async function allOf(visit: Visit, id: string) {
+  const { words } = visit;
   const path = { id };
   const query = { merchant: id };
   const newest = { limit: SHOWN };
@@ -77,17 +89,17 @@ async function allOf(visit: Visit, id: string) {
     lineOf(visit, id),
     visit.ask('GET /api/merchants/:id/drain', drainView, { path }),
     visit.ask('GET /api/merchants/:id/safety', safetyView, { path }),
-    visit.ask('GET /api/moves', proposalsView, { query: { ...query, state: 'waiting' } }),
-    visit.ask('GET /api/losses', lossesView, { query }),
-    visit.ask('GET /api/differences', differencesView, { query }),
+    noneIfUnseen(visit.ask('GET /api/moves', proposalsView, { query: { ...query, state: 'waiting' } }), { moves: [] }),
+    unlessUnseen(words, visit.ask('GET /api/losses', lossesView, { query }), ({ losses }) => lossTable(words, losses)),
+    unlessUnseen(words, visit.ask('GET /api/differences', differencesView, { query }), ({ differences }) =>
+      differenceTable(visit, differences),
+    ),
     visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }),
-    unlessUnseen(
-      visit.words,
-      visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }),
-      ({ notices }) => noticeTable(visit.words, notices),
+    unlessUnseen(words, visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }), ({ notices }) =>
+      noticeTable(words, notices),
     ),
     visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
-    visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }),
+    noneIfUnseen(visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }), { ramps: [] }),
   ]);
   const [losses, differences, coverage, notices, audit, open] = rest;
   return { view, verdict, line, drain, stop, moves, open, found: { losses, differences, coverage, notices, audit } };
@@ -277,7 +289,7 @@ type Cell = z.infer<typeof coverageView>['cells'][number];
 
 const STATES = ['equal', 'different', 'seen', 'unchecked', 'never_seen'] as const;
 
-function losses(words: Words, found: readonly Loss[]): Html {
+function lossTable(words: Words, found: readonly Loss[]): Html {
   const { t } = words;
   const rows = found.map(
     ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) => ({
@@ -290,11 +302,10 @@ function losses(words: Words, found: readonly Loss[]): Html {
       why: html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${says(words, advice, advice_said)}</details>`,
     }),
   );
-  const shown = table(words, 'losses', t('merchant.losses'), rows, t('losses.none'));
-  return section('losses', t('merchant.losses'), shown, t('losses.lead'));
+  return table(words, 'losses', t('merchant.losses'), rows, t('losses.none'));
 }
 
-function differences(visit: Visit, found: readonly Difference[]): Html {
+function differenceTable(visit: Visit, found: readonly Difference[]): Html {
   const { words } = visit;
   const { t } = words;
   const rows = found.map((one) => {
@@ -308,8 +319,7 @@ function differences(visit: Visit, found: readonly Difference[]): Html {
       judge: judgeForm(visit, one),
     };
   });
-  const shown = table(words, 'differences', t('merchant.differences'), rows, t('differences.none'));
-  return section('differences', t('merchant.differences'), shown, t('differences.lead'));
+  return table(words, 'differences', t('merchant.differences'), rows, t('differences.none'));
 }
 
 function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }: Difference): Html {

@@ -177,25 +177,8 @@ async function receivers(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
   const merchant = sent.merchant ?? query.merchant;
-  const view = await visit.ask('GET /api/notices/receivers', receiversView, {
-    query: given({ merchant: query.merchant }),
-  });
-  const rows = view.receivers.map(
-    ({ merchant, merchant_name, url, success_rate, delivered, late, refused, held, ...last }) => ({
-      receiver: url ?? t('receivers.held_back'),
-      merchant: merchant === OTHERS ? merchant : merchantLink(merchant, merchant_name),
-      rate:
-        success_rate === null
-          ? null
-          : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
-      delivered,
-      late,
-      refused,
-      held,
-      last_delivered: timeOf(words, last.last_delivered_at),
-      last_refused: timeOf(words, last.last_refused_at),
-    }),
-  );
+  const asked = visit.ask('GET /api/notices/receivers', receiversView, { query: given({ merchant: query.merchant }) });
+  const list = await unlessUnseen(words, asked, ({ receivers }) => receiverTable(words, receivers));
   const test = changeForm(
     visit,
     '/notices/test',
@@ -205,9 +188,28 @@ ${reasonField(visit, 'test-reason')}<button>${t('receivers.test')}</button>`,
   return section(
     'receivers',
     t('receivers.title'),
-    html`${table(words, 'receivers', t('receivers.title'), rows, t('receivers.none'))}<p class="lead">${t('receivers.test_lead')}</p>${test}`,
+    html`${list}<p class="lead">${t('receivers.test_lead')}</p>${test}`,
     t('receivers.lead'),
   );
+}
+
+function receiverTable(words: Words, found: readonly z.infer<typeof receiversView>['receivers'][number][]): Html {
+  const { t } = words;
+  const rows = found.map(({ merchant, merchant_name, url, success_rate, delivered, late, refused, held, ...last }) => ({
+    receiver: url ?? t('receivers.held_back'),
+    merchant: merchant === OTHERS ? merchant : merchantLink(merchant, merchant_name),
+    rate:
+      success_rate === null
+        ? null
+        : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
+    delivered,
+    late,
+    refused,
+    held,
+    last_delivered: timeOf(words, last.last_delivered_at),
+    last_refused: timeOf(words, last.last_refused_at),
+  }));
+  return table(words, 'receivers', t('receivers.title'), rows, t('receivers.none'));
 }
 
 async function redeliverWindow(visit: Visit): Promise<Html> {

@@ -93,9 +93,23 @@ export async function unlessUnseen<Answer>(
   try {
     return shownOf(await asked);
   } catch (error) {
-    if (!(error instanceof PuenteError) || error.code !== 'not_found') throw error;
+    if (!isUnseen(error)) throw error;
     return html`<p class="notice warn">${saysAll(words, error.message, error.said, ' ', withCode)}</p>`;
   }
+}
+
+/** A part of a page that is left out, without a word, where its merchant was never seen. @param none stands for the answer. */
+export async function noneIfUnseen<Answer>(asked: Promise<Answer>, none: Answer): Promise<Answer> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!isUnseen(error)) throw error;
+    return none;
+  }
+}
+
+function isUnseen(error: unknown): error is PuenteError {
+  return error instanceof PuenteError && error.code === 'not_found';
 }
 
 /** Links to the newest and to older ones of a list in pages. @param next `before` of the older ones; absent at the end. */

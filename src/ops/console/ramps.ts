@@ -10,7 +10,18 @@ import { stepsIn } from '../moves/written.ts';
 import { whomFields, whomOf } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { actForm, badge, field, hidden, merchantLink, namedAs, olderPages, section, table } from './parts.ts';
+import {
+  actForm,
+  badge,
+  field,
+  hidden,
+  merchantLink,
+  namedAs,
+  olderPages,
+  section,
+  table,
+  unlessUnseen,
+} from './parts.ts';
 import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */
@@ -33,26 +44,33 @@ export const rampList: Page = {
     const { t } = words;
     const { merchant, open, before } = query;
     const asked = given({ merchant, open: open === 'true' ? open : '', before, limit: PER_PAGE });
-    const { ramps: found } = await ask('GET /api/ramps', rampsView, { query: asked });
-    const rows = found.map((ramp) => ({
-      started: html`<a href="${rampPath(ramp.id)}">${timeOf(words, ramp.created_at)}</a>`,
-      who: ramp.who,
-      state: stateOf(words, ramp),
-      plan: planOf(words, ramp),
-      merchants: merchantsOf(words, ramp),
-      why: says(words, ramp.why, ramp.said),
-    }));
-    const last = found.length < PER_PAGE ? undefined : found.at(-1)?.id;
+    const list = await unlessUnseen(words, ask('GET /api/ramps', rampsView, { query: asked }), ({ ramps }) => {
+      const last = ramps.length < PER_PAGE ? undefined : ramps.at(-1)?.id;
+      return html`${rampTable(words, ramps)}${olderPages(words, '/ramps', query, last)}`;
+    });
     const content = html`<p class="lead">${t('ramps.list_lead')}</p>
 <form class="filters" action="/ramps" method="get">
 ${field.merchant(words, merchant)}
 <p class="tick"><input id="open" name="open" type="checkbox" value="true"${open === 'true' ? html` checked` : ''}><label for="open">${t('ramps.only_open')}</label></p>
 <p><button>${t('board.show')}</button></p></form>
-${table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'))}${olderPages(words, '/ramps', query, last)}
+${list}
 ${section('start', t('ramps.begin'), await starting(visit), t('ramps.start_lead'))}`;
     return { title: t('ramps.all'), content };
   },
 };
+
+function rampTable(words: Words, ramps: readonly RampView[]): Html {
+  const { t } = words;
+  const rows = ramps.map((ramp) => ({
+    started: html`<a href="${rampPath(ramp.id)}">${timeOf(words, ramp.created_at)}</a>`,
+    who: ramp.who,
+    state: stateOf(words, ramp),
+    plan: planOf(words, ramp),
+    merchants: merchantsOf(words, ramp),
+    why: says(words, ramp.why, ramp.said),
+  }));
+  return table(words, 'ramp_list', t('ramps.all'), rows, t('ramps.none'));
+}
 
 /** Refreshed until the ramp has ended, with its forms: it may pause itself. `?merchant=` chooses whose conditions are shown. */
 export const rampPage: Page = {

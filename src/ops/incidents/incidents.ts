@@ -30,7 +30,7 @@ import {
 } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from '../report/decisions.ts';
-import { named, refuseUnseenRead } from '../seen.ts';
+import { namedOf } from '../seen.ts';
 
 /** Recovery settles nearly every create in doubt within seconds. */
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
@@ -231,8 +231,7 @@ export async function viewIncidents(
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
   const filter = defined({ ...asked, merchant_id: merchant, is_open });
-  const found = await named(ports, await ports.store.incidents.incidents(filter, limit));
-  if (found.length === 0) await refuseUnseenRead(ports, merchant);
+  const found = await namedOf(ports, merchant, await ports.store.incidents.incidents(filter, limit));
   return found.map(({ merchant_name, ...one }) => inPast(viewOf(one, merchant_name)));
 }
 

@@ -9,7 +9,7 @@ import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { newestOf, whyOf } from '../audit.ts';
 import { DAY_MS, defined, iso, merchantId, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { merchant_name, merchantOf, named } from '../seen.ts';
+import { listedOf, merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkQuery, isSince } from './bulk.ts';
 import { judgementView } from './judge.ts';
@@ -137,7 +137,7 @@ export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, pers
   });
 }
 
-/** Newest first. */
+/** Newest first. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewRamps(
   ports: Ports,
   { merchant, open, before, limit }: z.infer<typeof rampQuery>,
@@ -147,7 +147,7 @@ export async function viewRamps(
   const found = (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp);
   const now = await asTheyStand(ports, found);
   const wanted = open === 'true' ? now.filter(({ state }) => state !== 'done') : now;
-  return Promise.all(wanted.map((ramp) => viewOf(ports, ramp)));
+  return Promise.all((await listedOf(ports, merchant, wanted)).map((ramp) => viewOf(ports, ramp)));
 }
 
 /** Rollbacks while a ramp is open, many times over. */

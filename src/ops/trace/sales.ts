@@ -9,7 +9,7 @@ import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fie
 import { isSought, labelOf } from '../merchants.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
-import { knownMerchants, refuseUnseenRead } from '../seen.ts';
+import { knownMerchants, listedOf } from '../seen.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -87,8 +87,8 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
       : ports.store.legacy_sales.listLegacySales({ ...filter, ...decimals }, before, query.limit),
   ]);
   const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
-  if (rows.length === 0) await refuseUnseenRead(ports, query.merchant);
-  const lines = await Promise.all(rows.map((row) => lineOf(ports, row, filter.now)));
+  const listed = await listedOf(ports, query.merchant, rows);
+  const lines = await Promise.all(listed.map((row) => lineOf(ports, row, filter.now)));
   return {
     sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),
     next: next === null ? null : `${next.at}_${next.id}`,

@@ -112,6 +112,7 @@ describe('the log', () => {
         },
       ],
     });
+    await shop.notify(BRAZIL, { notice_url: receiver.url });
     expect((await shop.ops(`/api/notices/receivers?merchant=${BRAZIL}`)).body).toMatchObject({ receivers: [] });
     expect((await shop.ops('/api/notices/receivers?since=yesterday')).status).toBe(400);
   });

@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
   it('of a merchant that was never seen stay pages, and say so in place of their lists', async () => {
     const es = await openConsole(bench, ANA, { locale: 'es' });
     const mistyped = ARGENTINA.slice(0, -1);
-    for (const place of ['notices', 'incidents', 'sales']) {
+    for (const place of ['notices', 'incidents', 'sales', 'ramps']) {
       expect(await es.go(`/${place}?merchant=${mistyped}`)).toBe(200);
       const sentence = `El comercio ${mistyped} no se vio nunca: ninguna llamada, ninguna venta, ningún ajuste. Parecidos: ${ARGENTINA}`;
       await es.page.locator('#main > .notice').getByText(sentence).waitFor();
@@ -89,7 +89,15 @@ describe.skipIf(!hasChromium)('the pages', () => {
     }
     expect(await es.go(`/merchants/${mistyped}`)).toBe(200);
     await es.page.locator('#main').getByText('Este comercio aún no se conoce').waitFor();
-    await es.page.locator('#notices').getByText('no se vio nunca').waitFor();
+    for (const part of ['losses', 'differences', 'notices'])
+      await es.page.locator(`#${part} > .notice`).getByText('no se vio nunca').waitFor();
+    for (const [page, part] of [
+      ['notices', 'receivers'],
+      ['explain', 'captured'],
+    ] as const) {
+      expect(await es.go(`/${page}?merchant=${mistyped}`)).toBe(200);
+      await es.page.locator(`#${part} > .notice`).getByText('no se vio nunca').waitFor();
+    }
     await es.close();
   });
 
