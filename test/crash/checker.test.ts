@@ -111,9 +111,9 @@ const lies: Record<Invariant, Record<string, (history: History) => unknown>> = {
     'the read says something else than the order': (history) => setRead(history, { state: 'ON_TERMINAL' }),
   },
   I11: {
-    'legacy has taken a sale that nothing was noted of': (history) => carry(history),
+    'legacy has taken a sale that nothing was noted of': (history) => proxiedCreate(history),
     'what was noted of it says that legacy has refused it': (history) => {
-      const { merchant_id, device } = carry(history);
+      const { merchant_id, device } = proxiedCreate(history);
       history.legacy_sales.push({ merchant_id, unit: device, state: 'REFUSED', legacy_id: null });
     },
   },
@@ -209,7 +209,7 @@ function theLink(history: History): LinkFacts {
   return link;
 }
 
-function carry(history: History): CreateCall {
+function proxiedCreate(history: History): CreateCall {
   const [first] = history.creates;
   if (first === undefined) throw new Error('the history has no sale');
   const proxied = { ...first, sale: 1_000, status: 201, legacy_id: 'proxied' };

@@ -49,7 +49,7 @@ describe('deploy/haproxy/haproxy.cfg', { timeout: 2 * NOTICED_MS }, () => {
     await once(balancer, 'exit');
   });
 
-  it('carries tills and operators, and leaves out a Puente that stops', async ({ skip }) => {
+  it('proxies tills and operators, and leaves out a Puente that stops', async ({ skip }) => {
     skip(why !== null, why ?? '');
     await expect.poll(() => statusOf(`${ops_url}/readyz`), { timeout: NOTICED_MS }).toBe(200);
     const devices = () => call(`${public_url}${POINT}/devices`, { token: tokenOf('700100200') });

@@ -21,7 +21,7 @@ const FILE = join(HOUSE, 'deploy', 'haproxy', 'tls.cfg');
 const PATIENCE_MS = 30_000;
 
 describe('deploy/haproxy/tls.cfg', { timeout: 2 * PATIENCE_MS }, () => {
-  it('holds by HAProxy’s own check, and carries tills and operators', async ({ skip }) => {
+  it('holds by HAProxy’s own check, and proxies tills and operators', async ({ skip }) => {
     skip(why !== null, why ?? '');
     const directory = mkdtempSync(join(tmpdir(), 'puente-tls-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -34,7 +34,7 @@ export const elsewhere: Record<string, string[]> = {
     'export PUENTE_OPS_TOKEN=',
   ],
   'HAProxy and a certificate; test/deploy/tls.test.ts checks the file and runs it.': ['haproxy -c '],
-  'A database server of yours; test/store/postgres/transfer.test.ts carries an installation to a real one.': [
+  'A database server of yours; test/store/postgres/transfer.test.ts copies an installation to a real one.': [
     'export PUENTE_POSTGRES_URL=',
     'npx puente migrate-store ',
   ],

@@ -677,19 +677,19 @@ describe('heads', () => {
 describe('HTTP that is proxied', () => {
   const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
   const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
-  interface Carried {
+  interface ProxiedCall {
     direct: string[];
     puente: string[];
   }
 
   /** The till's answer and legacy's request, directly and through Puente, for each request with legacy's answer. */
-  async function proxied(exchanges: [request: string, answer: string][]): Promise<Carried[]> {
+  async function proxied(exchanges: [request: string, answer: string][]): Promise<ProxiedCall[]> {
     await each((till) => till.run([sale(v1), OPENED])); // its report names the limitations that cannot be counted
     let answer = '';
     const upstream = await startRawUpstream((_request, socket) => void socket.end(answer, 'latin1'));
     const puente = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
     try {
-      const seen: Carried[] = [];
+      const seen: ProxiedCall[] = [];
       for (const [request, answered] of exchanges) {
         answer = answered;
         const ask = async (url: string): Promise<string[]> => {

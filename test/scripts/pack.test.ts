@@ -1,4 +1,4 @@
-/** `npm pack`: the package runs below `node_modules`, where Node strips no types, and carries nothing else. */
+/** `npm pack`: the package runs below `node_modules`, where Node strips no types, and has nothing else. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-it('carries the program without its types, the tables and the settings, and neither sources nor tests', () => {
+it('has the program without its types, the tables and the settings, and neither sources nor tests', () => {
   expect(readdirSync(home).sort()).toEqual(
     'CHANGELOG.md LICENSE README.md SECURITY.md bin config deploy dist mappings node_modules package.json'.split(' '),
   );
@@ -30,7 +30,7 @@ it('carries the program without its types, the tables and the settings, and neit
   expect(files).toEqual(expect.arrayContaining(['main.js', 'cli.js', join('store', 'sqlite', 'writer.js')]));
 });
 
-it('carries each path that package.json names, what npm adds, and the words of every language', () => {
+it('has each path that package.json names, what npm adds, and the words of every language', () => {
   const { files, keywords, bin } = JSON.parse(readFileSync(join(HOUSE, 'package.json'), 'utf8'));
   const languages = ['en', 'es', 'pt'].map((one) => `dist/locales/${one}.json`);
   const needed = [...files, ...Object.values<string>(bin), ...languages, 'README.md', 'LICENSE'];

@@ -8,14 +8,14 @@ import type { SimulatedWorld } from './world.ts';
 const OPEN: ReadonlySet<string> = new Set(['created', 'at_terminal']);
 
 export function bookOf(world: SimulatedWorld): History {
-  const { run, clients, network, carrier, mail, receivers, service, rows } = world;
+  const { run, clients, network, passthrough, mail, receivers, service, rows } = world;
   return {
     seed: run.plan.seed,
     ended_at: world.clock.now(),
     sales: [...clients.sales.values()],
     calls: clients.calls,
     upstream: network.calls,
-    proxied: carrier.log,
+    proxied: passthrough.log,
     webhooks: mail.log,
     deliveries: receivers.log,
     orders: [...service.world.orders.values()].map((order) => orderOf(service, order)),

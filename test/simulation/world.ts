@@ -3,13 +3,13 @@ import type { Log, LogFields } from '../../src/proxy/log.ts';
 import { withBreaker } from '../../src/proxy/upstream/breaker.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { type Random, seeded } from '../crash/random.ts';
-import { type Carrier, createCarrier } from './carrier.ts';
 import { type Clients, createClients } from './clients.ts';
 import { createSimulatedClock, type Outside, type SimulatedClock } from './clock.ts';
 import type { History } from './history.ts';
 import { type Life, startLife } from './life.ts';
 import { createMail, type Mail } from './mail.ts';
 import { createNetwork, type Network } from './network.ts';
+import { createPassthrough, type Passthrough } from './passthrough.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { type Rows, readRows } from './rows.ts';
 import { createService, type Service } from './service.ts';
@@ -45,7 +45,7 @@ export interface SimulatedWorld {
   mail: Mail;
   receivers: Receivers;
   clients: Clients;
-  carrier: Carrier;
+  passthrough: Passthrough;
   rows: Rows;
   outside: Outside;
   run: Run;
@@ -105,7 +105,7 @@ export function createSimulatedWorld(): SimulatedWorld {
       thingsOf: rows.thingsOf,
       seen,
     }),
-    carrier: createCarrier(clock, service),
+    passthrough: createPassthrough(clock, service),
     rows,
     run,
     stages: [],
@@ -141,7 +141,7 @@ export function createSimulatedWorld(): SimulatedWorld {
       mail.reset(seeded(plan.seed ^ (LUCK + 2)));
       receivers.reset(seeded(plan.seed ^ (LUCK + 3)));
       world.clients.reset(seeded(plan.seed ^ (LUCK + 4)), plan.receivers_read ?? true);
-      world.carrier.reset(seeded(plan.seed ^ (LUCK + 5)));
+      world.passthrough.reset(seeded(plan.seed ^ (LUCK + 5)));
       world.stages = [];
       world.clocks = [];
       world.starts = [];
@@ -197,7 +197,7 @@ async function startProcess(world: SimulatedWorld, luck: Random, seen: (text: st
     skew_ms: () => run.skew_ms,
     upstream: (life) => guarded(world.network.connect(life)),
     sender: (life) => world.receivers.connect(life),
-    proxy: world.carrier.handler,
+    proxy: world.passthrough.handler,
     log: watchedLog(run, seen),
     random: luck,
     isDeadly: (point) => isDeadly(run, point),

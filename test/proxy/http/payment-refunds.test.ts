@@ -182,7 +182,7 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 3024 }] });
   });
 
-  it('carries the refund of a payment that is not ours', async () => {
+  it('proxies the refund of a payment that is not ours', async () => {
     const answer = await refund(shop, 131313131313);
     expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
   });
@@ -370,7 +370,7 @@ describe('PUT /collections/{id}', () => {
     expect(await refundsAsked(shop, sale)).toEqual([]);
   });
 
-  it('carries what is not ours', async () => {
+  it('proxies what is not ours', async () => {
     const answer = await shop.till('/collections/131313131313', { method: 'PUT', body: { status: 'refunded' } });
     expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
   });

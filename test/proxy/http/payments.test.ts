@@ -93,7 +93,7 @@ describe('GET /v1/payments/{id}', () => {
     expect(answer.body).toMatchObject({ cause: [{ code: 503 }] });
   });
 
-  it("carries what is not ours, and what is another merchant's", async () => {
+  it("proxies what is not ours, and what is another merchant's", async () => {
     const sale = await sellByQr(shop);
     const foreign = await shop.till(`/v1/payments/${sale.payment}`, { merchant: BRAZIL });
     expect(foreign.status).toBe(404);

@@ -97,7 +97,7 @@ async function begin(name: string, change: Partial<ProxiedCreate> = {}) {
   return begun.sale;
 }
 
-async function carry(name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}): Promise<void> {
+async function proxyCall(name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}): Promise<void> {
   await endProxied(ports, await begin(name, change), answer);
 }
 
@@ -150,14 +150,14 @@ describe('before the bytes leave', () => {
   });
 
   it('one that orders refuse is written down only when legacy takes it', async () => {
-    await carry('point.create_intent', null, { is_token_refused: true });
+    await proxyCall('point.create_intent', null, { is_token_refused: true });
     expect(await held(POINT_SLOT)).toBeNull();
-    await carry('point.create_intent', { status: 200, body: { id: INTENT } }, { is_token_refused: true });
+    await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } }, { is_token_refused: true });
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN', legacy_id: INTENT, unproven_token: null });
   });
 
   it('a refund that the terminal carries out holds it too, until legacy says that it is over', async () => {
-    await carry('point.create_refund_intent', { status: 200, body: { id: INTENT, payment_id: '1' } });
+    await proxyCall('point.create_refund_intent', { status: 200, body: { id: INTENT, payment_id: '1' } });
     const refund = await held(POINT_SLOT);
     expect(refund).toMatchObject({ state: 'OPEN', work: 'refund', legacy_id: INTENT });
     says.set('legacy_intent', answered(200, { id: INTENT, state: 'FINISHED' }));
@@ -207,7 +207,7 @@ describe('before the bytes leave', () => {
   });
 
   it('a number that nobody can look up goes on holding every till, and the next create asks again', async () => {
-    await carry('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
+    await proxyCall('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
     const sale = await held('qr:ANY');
     expect(sale).toMatchObject({ state: 'OPEN', slot: 'qr:*' });
     expect(sale && (await isOver(ports, sale, token, clock.now + 9_000))).toBe(false);
@@ -223,12 +223,12 @@ describe('before the bytes leave', () => {
 
   it.each([404, 403])('a number that is no till of orders (%i) holds nothing', async (status) => {
     says.set('pos', answered(status));
-    await carry('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
+    await proxyCall('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
     expect(await held('qr:ANY')).toBeNull();
   });
 
   it('a token refused by legacy frees every till, and nobody is asked for its number', async () => {
-    await carry('qr_v1.create_by_number', { status: 401, body: null }, number);
+    await proxyCall('qr_v1.create_by_number', { status: 401, body: null }, number);
     expect(await held('qr:ANY')).toBeNull();
     expect(asked).toEqual([]);
   });
@@ -239,7 +239,7 @@ const number = { path: { pos_id: '1001' } };
 describe('what legacy answers', () => {
   it.each([400, 401, 403, 404, 409, 422, 429])('%i frees the unit at once', async (status) => {
     await prove();
-    await carry('point.create_intent', { status, body: null });
+    await proxyCall('point.create_intent', { status, body: null });
     expect(await held(POINT_SLOT)).toBeNull();
   });
 
@@ -253,7 +253,7 @@ describe('what legacy answers', () => {
     ['200 that nobody can read', { status: 200, body: null }],
   ])('%s leaves it in doubt, for an hour', async (_what, answer) => {
     await prove();
-    await carry('point.create_intent', answer);
+    await proxyCall('point.create_intent', answer);
     expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'IN_DOUBT', legacy_id: null });
     expect(await held(POINT_SLOT, clock.now + HOUR_MS)).toBeNull();
   });
@@ -264,32 +264,32 @@ describe('what legacy answers', () => {
     ['qr.put_order', { status: 200, body: { in_store_order_id: INTENT } }, INTENT],
     ['qr.put_code', { status: 201, body: { in_store_order_id: INTENT } }, INTENT],
   ])('%s that worked is open with its id, whoever sent it', async (name, answer, legacy_id) => {
-    await carry(name, answer);
+    await proxyCall(name, answer);
     const slot = name.startsWith('point') ? POINT_SLOT : TILL_SLOT;
     expect(await held(slot, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'OPEN', legacy_id });
   });
 
   it("v1's id is its preference, and another id is no answer", async () => {
-    await carry('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    await proxyCall('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN', legacy_id: `${merchant_id}-${INTENT}` });
-    await carry('qr_v1.create', { status: 200, body: { id: `1-${INTENT}` } });
+    await proxyCall('qr_v1.create', { status: 200, body: { id: `1-${INTENT}` } });
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'IN_DOUBT', legacy_id: null });
   });
 
   it('a sale that is open ends the one before it, and one in doubt when that can come no more', async () => {
     await prove();
-    await carry('point.create_intent', null);
-    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    await proxyCall('point.create_intent', null);
+    await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } });
     const [doubt] = await store.legacy_sales.openLegacySales(merchant_id, clock.now, 9);
     expect(doubt?.state).toBe('IN_DOUBT');
     clock.now += MINUTE_MS;
-    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } });
     expect(await store.legacy_sales.openLegacySales(merchant_id, clock.now, 9)).toMatchObject([{ state: 'OPEN' }]);
   });
 
   it('a QR that lives longer than the hour holds its till for so long', async () => {
     const expiration_date = new Date(clock.now + 5 * HOUR_MS).toISOString();
-    await carry('qr.put_order', { status: 204, body: null }, { body: { expiration_date } });
+    await proxyCall('qr.put_order', { status: 204, body: null }, { body: { expiration_date } });
     expect(await held(TILL_SLOT, clock.now + 5 * HOUR_MS - 1)).toMatchObject({ state: 'OPEN' });
   });
 
@@ -301,10 +301,10 @@ describe('what legacy answers', () => {
   });
 
   it('a sale whose end legacy tells holds its unit until legacy is asked, however long that is', async () => {
-    await carry('qr.put_order', { status: 204, body: null });
-    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    await proxyCall('qr.put_order', { status: 204, body: null });
+    await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } });
     for (const slot of [TILL_SLOT, POINT_SLOT]) expect(await held(slot, clock.now + 24 * HOUR_MS)).not.toBeNull();
-    await carry('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
+    await proxyCall('qr_v1.create', { status: 200, body: { id: `${merchant_id}-${INTENT}` } });
     expect((await held(TILL_SLOT, clock.now + HOUR_MS))?.legacy_id).toBeUndefined();
   });
 
@@ -320,15 +320,15 @@ describe('what legacy answers', () => {
 
 describe('an invented token', () => {
   it('frees the unit as soon as anybody says that it is none', async () => {
-    await carry('point.create_intent', { status: 401, body: null });
+    await proxyCall('point.create_intent', { status: 401, body: null });
     expect(await held(POINT_SLOT)).toBeNull();
     says.set('users_me', answered(401));
-    await carry('point.create_intent', null);
+    await proxyCall('point.create_intent', null);
     expect(await held(POINT_SLOT)).toBeNull();
   });
 
   it('of which nobody can say anything holds it for the hour, or until somebody can', async () => {
-    await carry('point.create_intent', null);
+    await proxyCall('point.create_intent', null);
     const doubt = await held(POINT_SLOT, clock.now + HOUR_MS - 1);
     expect(doubt).toMatchObject({ state: 'IN_DOUBT' });
     const victim = new Secret('the token of the victim');
@@ -342,11 +342,11 @@ describe('an invented token', () => {
 
   it('that turns out to be real holds it for the hour; one of somebody else does not', async () => {
     says.set('users_me', answered(200, { id: Number(merchant_id), site_id: 'MLA' }));
-    await carry('point.create_intent', null);
+    await proxyCall('point.create_intent', null);
     expect(await held(POINT_SLOT, clock.now + HOUR_MS - 1)).toMatchObject({ state: 'IN_DOUBT' });
     says.set('users_me', answered(200, { id: 1, site_id: 'MLA' }));
     token = new Secret('a token without a name');
-    await carry('qr.put_order', null);
+    await proxyCall('qr.put_order', null);
     expect(await held(TILL_SLOT)).toBeNull();
   });
 });
@@ -478,7 +478,7 @@ describe('a proxied call that shows an end', () => {
     ['a refusal', { status: 409, body: {} }],
     ['a failure', { status: 500, body: {} }],
   ])('does not with %s', async (_what, answer) => {
-    await carry('qr.put_order', { status: 204, body: null });
+    await proxyCall('qr.put_order', { status: 204, body: null });
     await end('qr.cancel_order', till, answer);
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
   });
@@ -494,19 +494,19 @@ describe('a proxied call that shows an end', () => {
   });
 
   it('a cancel of a till, but not of a later sale, nor of one without an answer', async () => {
-    await carry('qr.put_order', { status: 204, body: null });
+    await proxyCall('qr.put_order', { status: 204, body: null });
     await end('qr.cancel_order', till, { status: 204, body: null }, clock.now - 1);
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('qr.cancel_order', till, { status: 204, body: null });
     expect(await held(TILL_SLOT)).toBeNull();
     await prove();
-    await carry('qr.put_order', null);
+    await proxyCall('qr.put_order', null);
     await end('qr.cancel_order', till, { status: 204, body: null });
     expect(await held(TILL_SLOT)).toMatchObject({ state: 'IN_DOUBT' });
   });
 
   it('a read of an intent in a final state, for its own merchant', async () => {
-    await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+    await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } });
     await end('point.get_intent', byId, { status: 200, body: { id: INTENT, state: 'PROCESSING' } });
     const foreign = proxied('point.get_intent', { path: byId, merchant_id: '1' });
     await noteProxiedEnd(ports, foreign, read({ status: 200, body: { state: 'FINISHED' } }), clock.now);
@@ -517,7 +517,7 @@ describe('a proxied call that shows an end', () => {
 });
 
 it('the slot of a sale is free for a link as soon as it is over, and not before', async () => {
-  await carry('point.create_intent', { status: 200, body: { id: INTENT } });
+  await proxyCall('point.create_intent', { status: 200, body: { id: INTENT } });
   const link = newLink({ merchant_id, unit: DEVICE, created_at: clock.now });
   const { opening, elsewhere } = await store.links.openLink(link, () => ({ kind: 'open' }));
   expect([opening.kind, elsewhere?.legacy_id]).toEqual(['elsewhere', INTENT]);

@@ -14,7 +14,7 @@ const QR_LIFETIME_MS = 10 * 60_000;
 export type LegacyAnswer = { status: number; body: unknown } | null;
 
 export interface LegacySide extends Upstream {
-  carry(operation: Operation, path: Record<string, string>, body: unknown): Promise<LegacyAnswer>;
+  proxyCall(operation: Operation, path: Record<string, string>, body: unknown): Promise<LegacyAnswer>;
 }
 
 /** @param tills external ids by internal number. */
@@ -88,7 +88,7 @@ export function createLegacySide(worlds: Worlds, merchant_id: string, tills: Rea
   }
 
   return {
-    async carry(operation, path, body) {
+    async proxyCall(operation, path, body) {
       const { intent_id } = path;
       if (operation.upstream === 'create') return create(operation, path, body);
       if (operation.method === 'GET') return intent_id === undefined ? till(slotAt(path)) : intent(intent_id);

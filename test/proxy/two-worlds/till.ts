@@ -49,14 +49,14 @@ export async function callOf(
     const is_token_refused = lane.lane === 'legacy' && lane.is_token_refused === true;
     const proxied = { merchant_id, operation, path, body: body ?? null, headers: {}, is_token_refused, token };
     if (operation.upstream !== 'create') {
-      const answer = await legacy.carry(operation, path, body);
+      const answer = await legacy.proxyCall(operation, path, body);
       const shown = answer && { status: answer.status, body: async () => answer.body };
       await noteProxiedEnd(ports, proxied, shown, received_at);
       return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
     }
     const begun = await beginProxied(ports, proxied);
     if (begun.kind === 'elsewhere') continue;
-    const answer = await legacy.carry(operation, path, body);
+    const answer = await legacy.proxyCall(operation, path, body);
     if (begun.kind === 'begun') await endProxied(ports, begun.sale, answer);
     return { side: 'legacy', status: answer?.status ?? 0, body: answer?.body };
   }

@@ -50,7 +50,7 @@ const transfer = (order: Partial<TransferOrder> = {}) =>
 const rowsOf = async (sql: string) => (await server.run(url, sql)) as Record<string, unknown>[];
 
 describe('a transfer', () => {
-  it('carries every table, odd text among its keys, and numbers go on behind the last one ever given', async () => {
+  it('copies every table, odd text among its keys, and numbers go on behind the last one ever given', async () => {
     change(path, (database) => {
       database.exec('DELETE FROM exchanges WHERE sequence > 2290');
       database.exec(`INSERT INTO meta (name, value) VALUES ('restored_from', '1000'), ('restored_at', '2000')`);

@@ -39,7 +39,7 @@ async function told(app: App, ids: readonly string[], payment: string) {
   return { intents, refunds };
 }
 
-it('carries a living installation, whatever ends it on the way, and every sale of before is answered as before', async () => {
+it('copies an installation in use, whatever ends it on the way, and every sale of before is answered as before', async () => {
   const url = await server.database();
   const first = await stand.start();
   const paid = await stand.sell(first, PAID, 'mesa 4 | ñandú');

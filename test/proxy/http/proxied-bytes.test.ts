@@ -207,16 +207,16 @@ describe('what a large body leaves behind', () => {
   });
 
   /** The digest of the body at its destination. */
-  const carry = async (target: string, body: Buffer | null, piece = 0): Promise<string> => {
+  const proxyCall = async (target: string, body: Buffer | null, piece = 0): Promise<string> => {
     const { seen, told } = await exchange(puente.app.public_url, body === null ? 'GET' : 'POST', target, body, piece);
     return body === null ? told.digest : seen.digest;
   };
 
   it.each([
-    ['it is sent', () => carry('/v1/documents?answer=empty', BIG)],
-    ['it is sent in chunks', () => carry('/v1/documents?answer=empty', BIG, 64_000)],
-    ['it is answered', () => carry('/v1/documents?answer=big', null)],
-    ['it is answered in chunks', () => carry('/v1/documents?answer=big-chunked', null)],
+    ['it is sent', () => proxyCall('/v1/documents?answer=empty', BIG)],
+    ['it is sent in chunks', () => proxyCall('/v1/documents?answer=empty', BIG, 64_000)],
+    ['it is answered', () => proxyCall('/v1/documents?answer=big', null)],
+    ['it is answered in chunks', () => proxyCall('/v1/documents?answer=big-chunked', null)],
   ])('is collected after each 8 MB, when %s', async (_when, once) => {
     const first = collections;
     for (let count = 0; count < 4; count++) expect(await once()).toBe(digestOf(BIG));
@@ -227,7 +227,7 @@ describe('what a large body leaves behind', () => {
 
   it('is nothing where bodies are small', async () => {
     const first = collections;
-    for (let count = 0; count < 60; count++) await carry('/v1/documents?answer=empty', BIG.subarray(0, 200_000));
+    for (let count = 0; count < 60; count++) await proxyCall('/v1/documents?answer=empty', BIG.subarray(0, 200_000));
     expect(collections).toBe(first);
   });
 });

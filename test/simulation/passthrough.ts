@@ -11,20 +11,20 @@ import type { Service } from './service.ts';
 const FASTEST_MS = 5;
 const SLOWEST_MS = 120;
 
-export interface Carrier {
+export interface Passthrough {
   log: ProxiedCall[];
   handler: RequestHandler;
   reset(random: Random): void;
 }
 
-export function createCarrier(clock: SimulatedClock, service: Service): Carrier {
+export function createPassthrough(clock: SimulatedClock, service: Service): Passthrough {
   let random: Random | null = null;
   const delay = (): number => random?.between(FASTEST_MS, SLOWEST_MS) ?? FASTEST_MS;
-  const carrier: Carrier = {
+  const passthrough: Passthrough = {
     log: [],
     reset(next) {
       random = next;
-      carrier.log = [];
+      passthrough.log = [];
     },
     handler(request, response) {
       const body = request.read() as Buffer | null; // no encoding is set on it
@@ -32,7 +32,7 @@ export function createCarrier(clock: SimulatedClock, service: Service): Carrier 
       const headers = request.headers as Record<string, string>; // each once, as they were made
       clock.after(delay(), () => {
         const line: ProxiedCall = { at: clock.now(), call: call ?? null, method, url, status: null };
-        carrier.log.push(line);
+        passthrough.log.push(line);
         const reply = service.serve({ method, url, headers, body });
         line.status = reply.status;
         clock.after(delay(), () => {
@@ -45,7 +45,7 @@ export function createCarrier(clock: SimulatedClock, service: Service): Carrier 
       });
     },
   };
-  return carrier;
+  return passthrough;
 }
 
 function answerOf(statusCode: number, headers: Record<string, string>) {
