@@ -37,7 +37,7 @@ const SHORTEST_WEBHOOK_SECRET = 8;
 /** Tills give up at 10 s (`docs/field-notes.md` Point §4.3); an answer must leave before. */
 const DEADLINE_LIMIT_MS = 9999;
 /** Upstream forgets keys after 24 h; the cap stays well below (`docs/protocol.md` §3.5). */
-const REPLAY_LIMIT_MS = 20 * 3_600_000;
+const REPEAT_LIMIT_MS = 20 * 3_600_000;
 /** A point order expires after 30 s to 3 h (`docs/field-notes.md` Spec Limits). */
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
@@ -230,7 +230,7 @@ export const settings = z.strictObject({
     deadline_ms: milliseconds(100, DEADLINE_LIMIT_MS),
     attempt_timeout_ms: milliseconds(50, DEADLINE_LIMIT_MS),
     attempts: wholeNumber(1, 10),
-    replay_window_ms: milliseconds(0, REPLAY_LIMIT_MS),
+    replay_window_ms: milliseconds(0, REPEAT_LIMIT_MS),
     join_window_ms: milliseconds(0, 3_600_000),
     settle_after_ms: milliseconds(0, 3_600_000),
     unclaimed: choice(['cancel-unclaimed', 'adopt']),

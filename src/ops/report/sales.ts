@@ -93,11 +93,11 @@ function isNotApprovedOnce({ approvals, outcome }: MoneyLine): boolean {
   return approvals !== null && approvals !== Number(outcome === 'paid');
 }
 
-/** Until the replay window ends, a create in doubt is still being resolved, as reconciliation judges it. */
+/** Until the repeat window ends, a create in doubt is still being resolved, as reconciliation judges it. */
 function isUnconfirmed({ clock, settings }: Ports, { what, lane, outcome, at }: MoneyLine): boolean {
   if (what !== 'sale' || lane !== 'orders') return false;
-  const may_be_replayed = clock.now() < Date.parse(at) + settings.create.replay_window_ms;
-  return outcome === 'lost' || (outcome === 'in_doubt' && !may_be_replayed);
+  const may_be_repeated = clock.now() < Date.parse(at) + settings.create.replay_window_ms;
+  return outcome === 'lost' || (outcome === 'in_doubt' && !may_be_repeated);
 }
 
 /** Every sale and refund of the period by merchant: links and refunds of orders, then the ledger of legacy. */

@@ -252,7 +252,7 @@ export function retriedSale({ retriable }: Met, candidate: Link, windows: RetryW
 }
 
 /**
- * Receiver and till are two programs: the receiver may acknowledge the payment while the till's client library still
+ * Receiver and till are two programs: the receiver may acknowledge the notice while the till's client library still
  * repeats the create, whose answer was lost, with its key. The official SDK repeats after 1 s, three times
  * (`docs/field-notes.md` Point §4.2). Later, or without a key, a retry and the next equal sale look the same.
  */

@@ -369,7 +369,7 @@ it('no merchant fills the lists of a fleet: what is left out is counted', async 
   }
 });
 
-it('refunds in doubt, and creates that are still being replayed, are no unmatched sales', async () => {
+it('refunds in doubt, and creates that are still being repeated, are no unmatched sales', async () => {
   const store = await storeOnFile();
   await setMerchant(store, MERCHANT, {});
   const ports = portsAt(store, () => NOON);
