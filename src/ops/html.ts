@@ -2,6 +2,7 @@
 import type { Said } from '../error.ts';
 import { type Part, partsOf, printable, writtenPart } from '../locales/message.ts';
 import type { Words } from '../locales/words.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './fields.ts';
 
 /** Escaped markup. Only `html` makes one, so that no text from outside can pass for it. */
 class Markup {
@@ -97,6 +98,25 @@ export function moneyOf(words: Words, { amount, currency }: Record<'amount' | 'c
 }
 
 const MONEY = html`<span class="money">`;
+
+/** Symbols of the SI, which are the same in each language. */
+const LONG_UNITS = [
+  [DAY_MS, 'd'],
+  [HOUR_MS, 'h'],
+  [MINUTE_MS, 'min'],
+] as const;
+
+/** In whole milliseconds; from 10 s on in seconds, or in the largest unit that makes a whole number. */
+export function durationOf(words: Words, duration_ms: number): string {
+  if (duration_ms < 10_000) return `${words.number(Math.round(duration_ms))} ms`;
+  const [unit_ms, symbol] = LONG_UNITS.find(([length_ms]) => duration_ms % length_ms === 0) ?? [1000, 's'];
+  return `${words.number(duration_ms / unit_ms)} ${symbol}`;
+}
+
+/** The value of a setting that is a duration; null for any other. */
+export function durationIn(words: Words, name: string, value: string): string | null {
+  return name.endsWith('_ms') && value !== 'null' ? durationOf(words, Number(value)) : null;
+}
 
 // Tables: the first cell of a row is its header; numbers and amounts are right-aligned, as the language writes them.
 

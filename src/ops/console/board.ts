@@ -3,9 +3,9 @@ import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, fleetView, type LanePulse } from '../fleet/line.ts';
-import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
+import { type Content, durationOf, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, field, spark, table, tagLinks } from './parts.ts';
+import { badge, field, spark, table, tagLinks } from './parts.ts';
 
 /** Query fields that the board passes to the API. */
 const ASKED = ['search', 'tag', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;

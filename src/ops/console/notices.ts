@@ -6,14 +6,13 @@ import type { Words } from '../../locales/words.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { attempt, noticesView, noticeView, receiversView, redeliveredView } from '../api/notices.ts';
-import { type Html, html, says, timeOf } from '../html.ts';
+import { durationOf, type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
 import {
   actForm,
   badge,
   changeForm,
-  durationOf,
   field,
   hidden,
   merchantLink,

@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS, rounded } from '../fields.ts';
+import { rounded } from '../fields.ts';
 import {
   type Content,
   type Html,
@@ -26,20 +26,6 @@ const SPARK_HEIGHT = 18;
 /** A coloured word, which has its full meaning without the colour. */
 export function badge(kind: string, text: Content): Html {
   return html`<span class="badge ${kind}">${text}</span>`;
-}
-
-/** Symbols of the SI, which are the same in each language. */
-const LONG_UNITS = [
-  [DAY_MS, 'd'],
-  [HOUR_MS, 'h'],
-  [MINUTE_MS, 'min'],
-] as const;
-
-/** In whole milliseconds; from 10 s on in seconds, or in the largest unit that makes a whole number. */
-export function durationOf(words: Words, duration_ms: number): string {
-  if (duration_ms < 10_000) return `${words.number(Math.round(duration_ms))} ms`;
-  const [unit_ms, symbol] = LONG_UNITS.find(([length_ms]) => duration_ms % length_ms === 0) ?? [1000, 's'];
-  return `${words.number(duration_ms / unit_ms)} ${symbol}`;
 }
 
 /** Counts over time as bars; the numbers beside it repeat them. @param label for screen readers. */

@@ -6,12 +6,12 @@ import { assumptionsView, limitationsView } from '../api/evidence.ts';
 import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
 import { DAY_MS } from '../fields.ts';
-import { type Content, code, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
+import { type Content, code, durationIn, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
 import { comparisonView } from '../report/diff.ts';
 import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
 import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, decisionTable, durationOf, field, framed, section, table } from './parts.ts';
+import { badge, decisionTable, field, framed, section, table } from './parts.ts';
 
 /** Offered as CSV. */
 const PARTS = [
@@ -259,14 +259,11 @@ export const assumptionPage: Page = {
   async show({ words, ask }) {
     const { t } = words;
     const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
-    const rows = assumptions.map(({ name, value, sentence }) => {
-      const is_duration = name.endsWith('_ms') && value !== 'null';
-      return {
-        name: code(name),
-        value: is_duration ? durationOf(words, Number(value)) : code(value),
-        why: written(words, sentence),
-      };
-    });
+    const rows = assumptions.map(({ name, value, sentence }) => ({
+      name: code(name),
+      value: durationIn(words, name, value) ?? code(value),
+      why: written(words, sentence),
+    }));
     const content = html`<p class="lead">${t('assumption.lead')}</p>${table(words, 'assumption', t('nav.assumptions'), rows, t('assumption.none'))}`;
     return { title: t('nav.assumptions'), content };
   },

@@ -4,9 +4,20 @@ import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
 import { fleetView } from '../fleet/line.ts';
-import { type Content, type Html, html, moneyOf, says, saysEach, timeOf, withCode, written } from '../html.ts';
+import {
+  type Content,
+  durationOf,
+  type Html,
+  html,
+  moneyOf,
+  says,
+  saysEach,
+  timeOf,
+  withCode,
+  written,
+} from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, merchantLink, messageBox, section } from './parts.ts';
+import { badge, merchantLink, messageBox, section } from './parts.ts';
 import { acceptPath, stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];

@@ -2,7 +2,18 @@
 import type { Said } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { type Chart, chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
-import { type Content, code, type Html, html, plainTable, says, tableOf, withCode, written } from '../html.ts';
+import {
+  type Content,
+  code,
+  durationIn,
+  type Html,
+  html,
+  plainTable,
+  says,
+  tableOf,
+  withCode,
+  written,
+} from '../html.ts';
 import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Line, Report } from './report.ts';
 import { nameOf, rowsOf, unitRows } from './rows.ts';
@@ -160,10 +171,11 @@ function unseenNames({ limitations }: Report, words: Words): Html {
 }
 
 /** On paper a table of those that were changed; of the others names and values. */
-function assumptionsIn({ assumptions }: Report, { t }: Words, table: Html | null): Content {
+function assumptionsIn({ assumptions }: Report, words: Words, table: Html | null): Content {
+  const { t } = words;
   if (table === null) return null;
   const usual = assumptions.filter(({ is_default }) => is_default);
-  const items = usual.map(({ name, value }) => html`<li>${name}: ${value}</li>`);
+  const items = usual.map(({ name, value }) => html`<li>${name}: ${durationIn(words, name, value) ?? value}</li>`);
   return [
     usual.length === assumptions.length ? html`<div class="screen">${table}</div>` : table,
     html`<div class="printed"><p>${withCode(t('report.paper.assumptions'))}</p><ul class="compact">${items}</ul></div>`,

@@ -4,7 +4,19 @@ import { actionOf, factText } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { changeOf } from '../audit.ts';
-import { type Content, code, html, moneyOf, type Row, recorded, says, saysEach, timeOf, written } from '../html.ts';
+import {
+  type Content,
+  code,
+  durationIn,
+  html,
+  moneyOf,
+  type Row,
+  recorded,
+  says,
+  saysEach,
+  timeOf,
+  written,
+} from '../html.ts';
 import type { Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
@@ -58,7 +70,7 @@ function assumptionRow(words: Words, { name, value, sentence, is_default }: Line
     setting: is_default ? html`<span class="usual">${code(name)}</span>` : code(name),
     value: value.endsWith(OWN_VALUE)
       ? words.t('report.own_value', { value: value.slice(0, -OWN_VALUE.length) })
-      : code(value),
+      : (durationIn(words, name, value) ?? code(value)),
     purpose: written(words, sentence),
   };
 }

@@ -155,6 +155,18 @@ describe('HTML', () => {
     expect(html).toContain('class="number"><span class="money">1,234.50 ARS</span></td>');
   });
 
+  it('the settings have durations in words, on the screen and on paper', async () => {
+    const assumptions = [
+      { name: 'safety.window_ms', value: '300000', sentence: 'Judged together.', is_default: true },
+      { name: 'notices.timeout_ms', value: '22000', sentence: 'Then it is retried.', is_default: false },
+      { name: 'notices.horizon_ms', value: 'null', sentence: 'No end.', is_default: true },
+    ];
+    const html = await reportHtml(report({ assumptions }), en);
+    for (const text of ['5 min</td>', 'safety.window_ms: 5 min', '22 s</td>', 'notices.horizon_ms: null'])
+      expect(html).toContain(text);
+    expect(html).not.toMatch(/300000|22000/);
+  });
+
   it('says of every empty list that it is empty, and draws what there is', async () => {
     const html = await reportHtml(report(), en);
     expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
