@@ -132,8 +132,13 @@ export const field = {
   percent: (name: string, label: string, value = ''): Html =>
     field.input(name, label, value, html` type="number" min="0" max="100" step="0.01" inputmode="decimal"`),
 
-  select: (name: string, label: string, pairs: Pairs, value = '', id = name): Html =>
-    labeled(id, label, html`<select id="${id}" name="${name}">${options(pairs, value)}</select>`),
+  /** @param hint below the label. */
+  select: (name: string, label: string, pairs: Pairs, value = '', id = name, hint: Content = null): Html =>
+    labeled(
+      id,
+      label,
+      html`${hint === null ? null : html`<span class="small">${hint}</span>`}<select id="${id}" name="${name}">${options(pairs, value)}</select>`,
+    ),
 
   /** Values that filter, each with its text, below one that filters nothing. */
   filter<Value extends string>(

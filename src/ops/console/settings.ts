@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type Html, html } from '../html.ts';
+import { code, type Html, html } from '../html.ts';
 import { changedMerchant, type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
 import { tablesView } from '../tables.ts';
 import { type Fields, type Form, instantOf, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
@@ -68,11 +68,15 @@ const deprecation = z
   .object({ deprecated_at: z.int().nullable(), sunset_at: z.int().nullable(), link: z.string().nullable() })
   .nullable();
 
+/** In words; beside each the value that the command takes. */
 function choice({ words: { t }, sent }: Visit, view: MerchantView, { name, values }: Choice): Html {
   const { value, from } = view.settings[name] ?? { value: null, from: 'default' };
-  const fallback = from === 'default' && value !== null ? `${t('settings.default')}: ${value}` : t('settings.default');
-  const pairs = [['', fallback] as const, ...values.map((one) => [one, one] as const)];
-  return field.select(name, labelOf(t, name), pairs, sent[name] ?? ownIn(view, name));
+  const wordOf = (one: string): string => t(`choice.${one}`);
+  const own = t('settings.default');
+  const fallback = from === 'default' && value !== null ? `${own}: ${wordOf(String(value))}` : own;
+  const pairs = [['', fallback] as const, ...values.map((one) => [one, wordOf(one)] as const)];
+  const codes = values.map((one, nth) => html`${nth === 0 ? '' : ' · '}${wordOf(one)} ${code(one)}`);
+  return field.select(name, labelOf(t, name), pairs, sent[name] ?? ownIn(view, name), name, codes);
 }
 
 function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[number]): Html {

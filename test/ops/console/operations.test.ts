@@ -33,6 +33,13 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('link', { name: 'Settings' }).click();
     const labels = await page.locator('main label').allTextContents();
     expect(labels.filter((label) => !/^\p{Lu}/u.test(label))).toEqual([]);
+    const voucher_field = page.locator('p', { has: page.getByLabel('voucher preference') });
+    expect(await voucher_field.locator('option').allTextContents()).toEqual([
+      'default: refuse',
+      'refuse',
+      'drop and record',
+    ]);
+    expect(await voucher_field.locator('code').allTextContents()).toEqual(['refuse', 'drop']);
     await page.locator('#settings-reason').fill('nothing');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').getByText('Change at least one setting.').waitFor();
