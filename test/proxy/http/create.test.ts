@@ -28,7 +28,8 @@ interface Expectation {
   told: 'error' | 'maybe';
 }
 
-async function expectCreate(faults: object[], expected: Expectation): Promise<void> {
+/** @returns the id of the order that its row has. */
+async function expectCreate(faults: object[], expected: Expectation): Promise<string | null | undefined> {
   const device = shop.freshDevice();
   for (const fault of faults) await shop.fault(fault);
   const answer = await shop.create(device);
@@ -38,6 +39,7 @@ async function expectCreate(faults: object[], expected: Expectation): Promise<vo
   expect(others).toEqual([]);
   expect(row).toMatchObject({ state: expected.state, client_answer: expected.told, attempts: expected.attempts });
   expect(await shop.orders(device)).toHaveLength(expected.orders);
+  return row?.order_id;
 }
 
 describe('a definite refusal ends the row, and nothing exists upstream [F16]', () => {
@@ -98,15 +100,19 @@ describe('doubt that a repeat clears: one order, one key, 201', () => {
     ['silence after the effect', { kind: 'no_answer', when: 'after' }],
     ['silence before the effect', { kind: 'no_answer', when: 'before' }],
   ])('%s', async (_name, fault) => {
-    const gets = (await shop.requests('/v1/orders/ORD')).length;
-    await expectCreate([{ ...CREATE, ...fault }], {
+    const order_id = await expectCreate([{ ...CREATE, ...fault }], {
       status: 201,
       state: 'LIVE',
       orders: 1,
       attempts: 2,
       told: 'maybe',
     });
-    expect((await shop.requests('/v1/orders/ORD')).length, 'the answer to a repeat may be a stored one').toBe(gets + 1);
+    // Of this order alone: sales of the other tests are read in the background, once a test takes long enough.
+    const reads = await shop.requests(`/v1/orders/${order_id}`);
+    expect(
+      reads.map(({ method }) => method),
+      'the answer to a repeat may be a stored one',
+    ).toEqual(['GET']);
   });
 });
 
