@@ -55,7 +55,7 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
     since: timeOf(words, opened_at),
     until: timeOf(words, closed_at),
     count,
-    why: says(words, reason, said),
+    why: saysAll(words, reason, said === null ? [] : [said], ' ', withCode),
     sample: sample === null ? null : html`<a href="${placeOf(incident, sample)}">${sample}</a>`,
   };
 }

@@ -1,9 +1,21 @@
 /** The other console pages in a real browser: trace, incidents, audit, register, reports; in three languages. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encoded, say } from '../../../src/locales/message.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
+
+/** Script: the places of the menu that the open one covers, and whether it is whole in view. */
+const MENU = `(() => {
+  const at = (one) => one.closest('li').getBoundingClientRect();
+  const here = document.querySelector('.head nav [aria-current]');
+  const { left, right } = at(here);
+  const covered = [...document.querySelectorAll('.head nav a')].filter((one) => one !== here && at(one).left < right - 1 && at(one).right > left + 1);
+  return { covered: covered.map((one) => one.textContent), is_in_view: left >= 0 && right <= innerWidth };
+})()`;
 
 /** Script: the contrast (WCAG 2) of a hint with its field. */
 const HINT_CONTRAST = `(() => {
@@ -112,6 +124,32 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByText('No sale matches.').waitFor();
     expect(await page.getByLabel("Merchant's name").inputValue()).toBe(ARGENTINA.slice(2));
+  });
+
+  it('name the open place first in the menu of a phone, and cover no other', async () => {
+    const phone = await openConsole(bench, ANA, { locale: 'es', viewport: { width: 390, height: 844 } });
+    for (const place of ['/', '/audit', '/assumptions']) {
+      await phone.go(place);
+      expect(await phone.page.evaluate(MENU)).toEqual({ covered: [], is_in_view: true });
+      await phone.page.locator('.head nav ul').evaluate('(list) => list.scrollBy(120, 0)');
+      expect(await phone.page.evaluate(MENU)).toMatchObject({ covered: [] });
+    }
+    await phone.close();
+  });
+
+  it('show the commands of an incident as code', async () => {
+    const database = new Database(join(bench.data_dir, 'puente.db'));
+    const reason = encoded(say('incident.move_waiting', { count: 1, since_at: '2026-01-05T12:00:00Z' }));
+    database
+      .prepare("INSERT INTO incidents VALUES ('i1', 'move_waiting', ?, '', 1, 1, 2, 'a test', 1, NULL, ?, 0)")
+      .run(ARGENTINA, reason);
+    database.close();
+    for (const locale of ['en', 'pt']) {
+      const one = await openConsole(bench, ANA, { locale });
+      await one.go('/incidents?kind=move_waiting');
+      await one.page.locator('td code', { hasText: /^puente moves list$/ }).waitFor();
+      await one.close();
+    }
   });
 
   it('list the decisions of one kind, named in the words of the page', async () => {

@@ -308,9 +308,9 @@ describe('an open incident', () => {
     await alerting.look();
     await receiver.waitFor(4);
     const why =
-      /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it; see why with puente trace (\S+)\.$/;
+      /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it; see why with `puente trace (\S+)`\.$/;
     expect(heard()).toEqual([
-      ['opened', MERCHANT, expect.stringMatching(`One sale is paid.*puente trace ${old.legacy_id}\\.`)],
+      ['opened', MERCHANT, expect.stringMatching(`One sale is paid.*\`puente trace ${old.legacy_id}\`\\.`)],
       ['unwatched', MERCHANT, expect.stringMatching(/no longer watched, and not known to be over: paid.*24 hours ago/)],
       ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
       ['recovered', MERCHANT, expect.stringContaining('recovered: paid')],
