@@ -34,6 +34,7 @@ it('refuses every action on a merchant that was never seen, and changes nothing'
     ['POST', '/api/bulk', { items: [{ merchant_id: ARGENTINA }, { merchant_id: MISTYPED }], ...move }],
     ['POST', '/api/brownouts', { merchants: [ARGENTINA, MISTYPED], ...window }],
     ['POST', '/api/notices/replay', { since: window.from, until: window.until, merchant: MISTYPED, ...why }],
+    ['POST', '/api/reconcile', { merchant: MISTYPED }],
     ['POST', '/api/notices/test', { merchant: MISTYPED, ...why }],
     ['POST', `/api/merchants/${MISTYPED}/erase`, { apply: true, ...why }],
   ];

@@ -5,6 +5,7 @@ import { say } from '../../locales/message.ts';
 import { examine } from '../doctor/doctor.ts';
 import { doctorFinding, findingLevels, settingInForce } from '../doctor/finding.ts';
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
+import { refuseUnseenRead } from '../seen.ts';
 import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
@@ -65,6 +66,7 @@ export const upkeepRoutes: OpsRoute[] = [
           say('input.at', { where: 'reason', wrong: say('input.repair_reason', {}) }),
         );
       }
+      await refuseUnseenRead(ports, body.merchant);
       return newsLines(reconcile(ports, body, person.name));
     },
   }),
