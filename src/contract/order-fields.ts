@@ -100,7 +100,7 @@ const lifetime = rule(
   LIMITS,
 );
 const aboveMinimum: ValueRule = {
-  why: 'An amount is not below the least one of its site, and never nothing.',
+  why: 'An amount is not below the minimum of its site, and never zero.',
   source: 'docs/field-notes.md Orders §10',
   holds: (value, { minorOf, minimum }) => (minorOf(String(value)) ?? 0) >= minimum.minor,
   says: ({ minimum }) => `Must be greater than or equal to ${minimum.text}`,
@@ -140,7 +140,7 @@ export const orderFields: readonly OrderField[] = [
       needed(
         text(
           'transactions.cash_outs[].amount',
-          isPositive('A withdrawal is a decimal text above nothing, with two decimals or none.', TOTAL),
+          isPositive('A withdrawal is a decimal text above zero, with two decimals or none.', TOTAL),
         ),
       ),
     ),
@@ -167,7 +167,7 @@ export const orderFields: readonly OrderField[] = [
   point(
     text(
       'config.payment_method.default_type',
-      oneOf('A terminal is asked for credit_card, debit_card or qr.', 'credit_card', 'debit_card', 'qr'),
+      oneOf('The type of a payment at a terminal is credit_card, debit_card or qr.', 'credit_card', 'debit_card', 'qr'),
     ),
   ),
   point(whole('config.payment_method.default_installments', isCounted('A payment has at least one installment.'))),
@@ -215,7 +215,7 @@ export const orderFields: readonly OrderField[] = [
     needed(
       text(
         'discounts.payment_methods[].new_total_amount',
-        isPositive('A new total is a decimal text above nothing, with two decimals or none.'),
+        isPositive('A new total is a decimal text above zero, with two decimals or none.'),
       ),
     ),
   ),

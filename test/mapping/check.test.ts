@@ -64,7 +64,7 @@ const proofs: Breaks = {
       'code: forbidden_checking_terminal_owner, error: not_device_owner, why: The live spelling of the same error.',
     ],
     ['  terminals_list:\n', '  terminals_lost:\n'],
-    [/.*An answer nobody documents.*\n/, ''],
+    [/.*An undocumented answer.*\n/, ''],
     ['status: 429, error: too_many_requests', 'error: too_many_requests'],
   ],
   'point/last_status.answer.yaml': [

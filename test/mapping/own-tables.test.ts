@@ -88,7 +88,7 @@ describe('a row of one’s own', () => {
     expect(rowIds(tables)).toEqual(rowIds(shipped));
     expect(tables.revision).not.toBe(shipped.revision);
     const state =
-      'rows:\n  - { status: created, shows: OPEN, rank: 1, final: false, notices: [], why: Waiting for the terminal to fetch it; neither API announces it. }\n';
+      'rows:\n  - { status: created, shows: OPEN, rank: 1, final: false, notices: [], why: Waiting for the terminal to fetch it; neither API notifies it. }\n';
     const error =
       'calls:\n  get:\n    - { status: 401, code: unauthorized, error: unauthorized, why: The same meaning in both APIs. }\n';
     const others = loaded({ 'point/states.yaml': state, 'point/errors.yaml': error });

@@ -73,7 +73,7 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     },
   },
   refund_number: {
-    says: 'the number that the service gave the refund, else the synthetic one',
+    says: 'the number that upstream gave the refund, else the synthetic one',
     convert: (value, { reads }) => ({ value: wholeNumber(reads[0]).value ?? value }),
   },
   refund_status: {
@@ -137,7 +137,7 @@ export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
     convert: (_value, given) => ({ value: amountNumber(sumsOf(given)?.sale_minor ?? 0, given.context) }),
   },
   refunded_sum: {
-    says: 'what went back of it, else 0',
+    says: 'the refunded amount of it, else 0',
     convert: (_value, given) => ({ value: amountNumber(sumsOf(given)?.refunded_minor ?? 0, given.context) }),
   },
   is_canceled: {

@@ -68,7 +68,7 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
   },
   filled: { says: 'kept unless it is empty', convert: (value) => (value === '' ? NOTHING : { value }) },
   page_size: {
-    says: `between 1 and ${MAX_PAGE}, as the service clamps it`,
+    says: `between 1 and ${MAX_PAGE}, as upstream clamps it`,
     convert: (value) => ({ value: String(Math.min(Math.max(Number(value), 1), MAX_PAGE)) }),
   },
   whole_number: {
@@ -86,11 +86,11 @@ export const pointConverters: Readonly<Record<string, Converter>> = {
     convert: operatingMode,
   },
   paid_type: {
-    says: 'the method of the payment once there is one, else what the client asked for',
+    says: 'the method of the payment once there is one, else what the client requested',
     convert: (value, { reads }) => ({ value: isNumberText(reads[0]) ? (text(reads[1]) ?? text(value)) : text(value) }),
   },
   paid_installments: {
-    says: 'the installments of the payment once there is one, else what the client asked for',
+    says: 'the installments of the payment once there is one, else what the client requested',
     convert: (value, { reads }) => {
       const paid = isNumberText(reads[0]) ? wholeNumber(reads[1]).value : undefined;
       return { value: paid ?? wholeNumber(value).value };
@@ -155,12 +155,12 @@ function isCard(value: unknown): boolean {
 function lifetime(value: unknown): Converted {
   const seconds = /^\d{1,9}$/.test(String(value)) ? Number(value) : null;
   if (seconds === null)
-    return { loss: 'the lifetime is not a number of seconds; the order lives as long as the service decides' };
+    return { loss: 'the lifetime is not a number of seconds; upstream decides how long the order can be paid' };
   const clamped = Math.min(Math.max(seconds, MIN_LIFE_S), MAX_LIFE_S);
   const kept = { value: `PT${clamped}S` };
   return clamped === seconds
     ? kept
-    : { ...kept, loss: `a Point order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${clamped}` };
+    : { ...kept, loss: `a Point order can be paid for ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${clamped}` };
 }
 
 /** Readiness finds such terminals by this text (`ops/readiness/remarks.ts`). */

@@ -95,7 +95,7 @@ function clamped(seconds: number): Converted {
   const life = Math.min(Math.max(seconds, MIN_LIFE_S), MAX_LIFE_S);
   const value = `PT${life}S`;
   if (life === seconds) return { value };
-  return { value, loss: `an order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${life}` };
+  return { value, loss: `an order can be paid for ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${life}` };
 }
 
 /** The currency of an unknown site in `sites.yaml`; in ISO 4217 it is no currency. */
@@ -103,7 +103,7 @@ const NO_CURRENCY = 'XXX';
 
 export const qrConverters: Readonly<Record<string, Converter>> = {
   items_total: {
-    says: 'the sum of `unit_price × quantity` as a decimal string, exact; a sum of nothing is refused',
+    says: 'the sum of `unit_price × quantity` as a decimal string, exact; a sum of zero is refused',
     convert: (value, { context }) => itemsTotal(value, context),
   },
   agreed_total: {
@@ -130,7 +130,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     convert: (value, { context }) => (isZero(value) ? NOTHING : amountText(value, context, 'cash_out.amount')),
   },
   notice_url: {
-    says: 'refused when no URL that can be called can be made of it; in dynamic mode also unless it begins with http:// or https://, as the dynamic POST alone demanded',
+    says: 'refused when no URL that can be called can be made of it; in dynamic mode also unless it begins with http:// or https://, as the dynamic POST alone required',
     convert: (value, { context }) => {
       const text = String(value);
       const is_none = context.mode === 'dynamic' && !/^(?:https?:\/\/.|$)/.test(text);
@@ -181,7 +181,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     convert: (value) => (value === '' || value === 0 || value === '0' ? NOTHING : { value: String(value) }),
   },
   dev_id: {
-    says: 'kept when it begins with `dev_`, as orders of type qr demand; otherwise a loss, unless it is empty',
+    says: 'kept when it begins with `dev_`, as orders of type qr require; otherwise a loss, unless it is empty',
     loses: true,
     convert: (value) => {
       if (value === '') return NOTHING;
@@ -191,12 +191,12 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     },
   },
   qr_lifetime: {
-    says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss, and so is what is no number, which counts as ${V1_LIFE_S} s`,
+    says: `seconds to an ISO duration, between ${MIN_LIFE_S} s and ${MAX_LIFE_S} s; a clamp is a loss, and so is a value that is no number, which counts as ${V1_LIFE_S} s`,
     loses: true,
     convert: lifeOfHeader,
   },
   life_until: {
-    says: 'the time from the call to the moment, within the same limits; else the lifetime of the header; a moment that is none or over is refused',
+    says: 'the time from the call to the moment, within the same limits; else the lifetime of the header; a moment that is not readable or has passed is refused',
     loses: true,
     convert: (value, { reads, context }) => lifeUntil(value, reads[0], context),
   },
