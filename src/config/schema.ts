@@ -63,7 +63,7 @@ export const settings = z.strictObject({
     question: 'Base URL of the legacy API, where all else goes?',
   }),
   data_dir: asked(path('a directory'), {
-    option: ['--data-dir <directory>', 'where the database lies (usual: `data` beside the configuration)'],
+    option: ['--data-dir <directory>', 'where the database is (usual: `data` beside the configuration)'],
     question: 'Folder of the file (empty: beside the configuration)?',
     is_optional: true,
   }),

@@ -21,7 +21,7 @@ export const incidentRoutes: OpsRoute[] = [
     },
   }),
   opsRoute('operator', 'POST /api/incidents/:id/close', {
-    summary: 'Closes an incident that does not close by itself, such as a mismatch that somebody has looked into.',
+    summary: 'Closes an incident that does not close by itself, such as a mismatch that a person has examined.',
     body: reasonAlone,
     answer: incidentView,
     command: 'incidents close',

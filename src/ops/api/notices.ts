@@ -77,8 +77,7 @@ export const noticeRoutes: OpsRoute[] = [
     run: ({ ports }, { query }) => viewReceivers(ports, query),
   }),
   opsRoute('operator', 'POST /api/notices/test', {
-    summary:
-      "Sends a test notice, of an intent that does not exist, to a merchant's receiver, and tells what it answered.",
+    summary: "Sends a test notice, of an intent that does not exist, to a merchant's receiver, and shows its answer.",
     body: testNotice,
     answer: attempt,
     command: 'notices test',

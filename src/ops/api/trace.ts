@@ -39,8 +39,7 @@ export const traceRoutes: OpsRoute[] = [
     run: ({ ports }, { query }) => viewSales(ports, query),
   }),
   opsRoute('viewer', 'GET /api/sales/:id/disagreements', {
-    summary:
-      'What stands between a sale and its order, or against an order without a sale: seen before it is accepted.',
+    summary: 'What differs between a sale and its order, or an order without a sale: read it before you accept.',
     answer: disagreementsView,
     command: 'sales disagreements',
     run: ({ ports }, { path }) => disagreementsOf(ports, path.id ?? ''),

@@ -114,8 +114,8 @@ const exchangeSchema = z.object(exchangeShape);
 /** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges without stored messages. */
 export const exchangesQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant alone'),
-  since: instant.exactOptional().describe('of calls that came then or later, such as 2026-01-31T09:00:00Z'),
-  until: instant.exactOptional().describe('of calls that came before then'),
+  since: instant.exactOptional().describe('of calls made then or later, such as 2026-01-31T09:00:00Z'),
+  until: instant.exactOptional().describe('of calls made before then'),
   captured: z
     .enum(['true', 'false'])
     .default('false')

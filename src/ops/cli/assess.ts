@@ -66,7 +66,7 @@ export function addAssessCommand(program: Command, folderInSettings: FolderInSet
     notes: `
 FILE is a capture of Puente, a HAR export of a browser or proxy, JSON lines
   {"method":"POST","url":"https://…","headers":{…},"body":…,"status":201,"response":…,"at":"2026-01-31T09:00:00Z"}
-or an access log of nginx or Apache (common, combined or vhost_combined). A log has no bodies: it tells operations, units,
+or an access log of nginx or Apache (common, combined or vhost_combined). A log has no bodies: it shows operations, units,
 statuses and what has no operation, and is never enough for a verdict. Each may be packed with gzip; - is standard input.
 Calls to other hosts are left out, where the file names hosts. Nothing is sent anywhere, and no running Puente is needed. Tokens, secrets and card numbers of the
 file are not in the report; references and texts that a till gave its sales are, and may name people.

@@ -67,7 +67,7 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
   }),
   'rollback-by-alert': face<z.infer<typeof alertAnswer>>({
     notes: `
-What an alert does by the ops door, typed: for a script of one's own, and to try a filter. A token with the role rollback may
+The rollback that an alert makes through the ops door, as a command: for a script, and to try a filter. A token with the role rollback may
 do this and nothing else. A stage is here that of any kind of work. Without merchants and conditions it is refused.`,
     examples: [
       'puente rollback-by-alert TillsFail 700100200,700100300',
@@ -89,7 +89,7 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
   }),
   drain: face<DrainView>({
     examples: ['puente drain 700100200 --watch'],
-    more: (drain) => void drain.option('--watch', 'look again until nothing is open on orders'),
+    more: (drain) => void drain.option('--watch', 'repeat until nothing is open on orders'),
     ask: (given) =>
       watched<DrainView>(given, 'draining', ({ orders, says }) =>
         given.options.watch !== true || orders.open === 0 ? null : says,
@@ -395,8 +395,8 @@ export const safetyFaces: Faces = {
     about: 'every safety stop in force; of one merchant also how near it is, and what trips it',
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
-or when five faults come in a row with no good call between, however few calls there are.
-A create, cancel or refund that failed is one fault, with all its retries and all that it refuses, whoever presses the button.
+or at five faults in a row without a successful call between them, whatever the number of calls.
+A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it.
 puente trace opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],

@@ -26,7 +26,7 @@ The file is YAML, a list of merchants; what it does not name stays as it is, and
       credential: env:CAFE_TOKEN
 An entry takes the settings of puente merchants set (null: the default), stage, share, units_in, units_out, kinds (such as
 {qr: {stage: orders}}; stage follow: as the merchant), and new: true for a merchant that was never seen.
-A secret stands elsewhere: env:NAME names a variable of the command, file:PATH a file, from the folder of the YAML file on.`;
+A secret is stored elsewhere: env:NAME names a variable of the command, file:PATH a file, from the folder of the YAML file on.`;
 
 export const planFaces: Faces = {
   plan: face<PlanView>({

@@ -269,7 +269,7 @@ export const incidentFaces: Faces = {
   'incidents list': face<IncidentView[]>({
     notes: `
 Each is opened once for its merchant and kind, and counted up until it closes: by itself when it is over, or with
-puente incidents close where only a person can tell (mismatch, data_lost, bulk_stopped).`,
+puente incidents close where only a person can judge (mismatch, data_lost, bulk_stopped).`,
     examples: ['puente incidents list --state open', 'puente incidents list --merchant 700100200 --kind mismatch'],
     text: listed<IncidentView>('No incident matches.', {
       incident: 'id',

@@ -37,7 +37,7 @@ export const reconcileAsk = z.strictObject({
   since: z.iso
     .datetime({ offset: true })
     .exactOptional()
-    .describe('links changed since (default: the last 24 hours); open ones are always looked at'),
+    .describe('links changed since (default: the last 24 hours); open ones are always compared'),
   apply: z
     .boolean()
     .default(false)

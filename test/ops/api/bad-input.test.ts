@@ -81,7 +81,7 @@ describe('what is wrong with what was sent', () => {
     expect(refused([])).toBe('Invalid input: expected object, received array');
     expect(refused(undefined), 'nothing at all has no name').toBe('Invalid input: expected object, received undefined');
     expect(refusalOf(z.strictObject({}), { one: 1, two: 2 })?.message).toBe(
-      'one, two are not known fields; nothing is taken here',
+      'one, two are not known fields; no field is accepted here',
     );
   });
 

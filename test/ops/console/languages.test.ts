@@ -13,7 +13,7 @@ const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 /** Texts written by people are not translated. */
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
 
-const LOSS = 'Legacy took a description in Brazil only';
+const LOSS = 'Legacy accepted a description in Brazil only';
 /** Beginnings of texts that come from the register, settings, tables and a loss, by page. */
 const SAID = [
   ['/', 'safety stop: intents'],

@@ -54,7 +54,7 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
   it('says what two reports have beside one another', async () => {
     expect(told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
     const facts = { stage: 'shadow', share: null, stopped: false, verdict: 'ready', blockers: 1 };
-    expect(told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 bloque/);
+    expect(told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 impedimento$/);
     const stopped = { ...facts, stage: 'canary', share: 5, stopped: true };
     expect(told('compared.merchant', stopped)).toMatch(/^can.rio 5 %, parada de segur/);
   });

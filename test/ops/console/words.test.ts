@@ -109,8 +109,8 @@ describe('the words', () => {
   it('count as each language does, and write numbers and instants its way', () => {
     const { es, pt, en } = loadWords();
     expect([1, 2].map((count) => en.t('board.blockers', { count }))).toEqual(['1 blocker', '2 blockers']);
-    expect([1, 2].map((count) => es.t('board.blockers', { count }))).toEqual(['1 bloqueo', '2 bloqueos']);
-    expect([1, 2].map((count) => pt.t('board.blockers', { count }))).toEqual(['1 bloqueio', '2 bloqueios']);
+    expect([1, 2].map((count) => es.t('board.blockers', { count }))).toEqual(['1 impedimento', '2 impedimentos']);
+    expect([1, 2].map((count) => pt.t('board.blockers', { count }))).toEqual(['1 impedimento', '2 impedimentos']);
     expect([en.number(1234.567), es.number(12345.67), pt.number(1234.567)]).toEqual([
       '1,234.57',
       '12.345,67',

@@ -34,7 +34,7 @@ it('eight sales on two terminals, of which the service fails all that reach it',
     {
       kind: 'intents',
       intended: 'orders',
-      why: expect.stringMatching(/^\d faults in a row, with no good call between/),
+      why: expect.stringMatching(/^\d faults in a row, with no successful call between/),
     },
   ]);
   expect((await bench.stageOf()).in_force.intents?.stage).toBe('shadow');

@@ -441,7 +441,7 @@ it('is an incident while it waits for approval, and ends when nobody approves it
   expect(open).toMatchObject({ ...waiting, reason: expect.stringContaining(`puente ramps show ${id}`) });
   moved_ms += 3 * 24 * HOUR_MS;
   const ended = await until(id, ({ state }) => state === 'aborted');
-  expect(ended).toMatchObject({ why: expect.stringContaining('Nobody approved it in time'), expires_at: null });
+  expect(ended).toMatchObject({ why: expect.stringContaining('It was not approved in time'), expires_at: null });
   expect((await linesOf(id)).at(-1)).toMatchObject({ who: 'puente', action: 'ramp expired' });
   await eventually(
     () => incidentsOf(id),

@@ -70,10 +70,10 @@ describe('of a shadowed merchant', () => {
     const found = await asked<Readiness>(`/api/merchants/${ARGENTINA}/readiness`);
     expect([found.verdict, found.blockers]).toEqual(['inconclusive', []]);
     expect(found.unproven.map(({ code, what }) => `${code}: ${what}`)).toEqual([
-      'legacy_only: 1 call of read of an intent went well, on legacy alone: on orders only a canary proves it.',
-      'legacy_only: 1 call of cancel of an intent went well, on legacy alone: on orders only a canary proves it.',
-      'never_seen: No refund was ever seen: it is proven by one that goes well from a till of this merchant.',
-      expect.stringMatching(/^no_notice_url: Notices of intents would have nowhere to go/),
+      'legacy_only: 1 call of read of an intent succeeded, on legacy alone: on orders only a canary proves it.',
+      'legacy_only: 1 call of cancel of an intent succeeded, on legacy alone: on orders only a canary proves it.',
+      'never_seen: No refund was ever seen: it is proven by one successful call from a till of this merchant.',
+      expect.stringMatching(/^no_notice_url: Notices of intents could not be sent/),
       'unknown_noted: The field body.tip was seen once, and is in no table.',
     ]);
     expect(found.unproven.map(({ command }) => command)).toContain(
@@ -224,7 +224,7 @@ it('readiness names small sales by QR, which legacy takes and orders would refus
     expect(blockers).toEqual([
       expect.objectContaining({
         code: 'predicted_refusal',
-        what: expect.stringMatching(/^qr\.put_order: legacy accepted it once, .*the least one of its site/),
+        what: expect.stringMatching(/^qr\.put_order: legacy accepted it once, .*the minimum of its site/),
       }),
     ]);
   } finally {

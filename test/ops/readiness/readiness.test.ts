@@ -277,7 +277,7 @@ describe('inconclusive', () => {
   it('with reads alone: no create, nothing proven', async () => {
     const found = await judged(bookOf(point.slice(1)));
     expect(found.lacks).toEqual(['no_creates']);
-    expect(found.unproven[0]?.what).toContain('12 calls of this merchant came and none to make a sale');
+    expect(found.unproven[0]?.what).toContain('12 calls of this merchant were seen and none to create a sale');
   });
 
   it('with creates that were all refused, however many: nothing was sold', async () => {
@@ -285,7 +285,7 @@ describe('inconclusive', () => {
     seen(book, [intent], 48, conflict);
     const found = await judged(book);
     expect([found.verdict, found.lacks]).toEqual(['inconclusive', ['no_creates']]);
-    expect(found.unproven[0]?.what).toContain('48 calls to make a sale came and none went well');
+    expect(found.unproven[0]?.what).toContain('48 calls to create a sale were made and none succeeded');
   });
 
   it('with refused creates beside a few good ones: each proves for itself alone', async () => {
@@ -296,7 +296,7 @@ describe('inconclusive', () => {
   });
 
   it.each(['point.get_intent', 'point.cancel_intent', 'payments.create_refund'])(
-    'with %s that never went well',
+    'with %s that never succeeded',
     async (operation) => {
       const book = bookOf(point.filter((one) => one.operation !== operation));
       seen(book, [call(operation)], 24, { status: 404, error: 'not_found', outcome: 'business' });
@@ -306,7 +306,7 @@ describe('inconclusive', () => {
         ['never_seen'],
       ]);
       expect(found.unproven.find(({ code }) => code === 'never_seen')?.what).toMatch(
-        /^24 calls of .+ came, and none shows one that went well/,
+        /^24 calls of .+ were made, and none shows a success/,
       );
       expect(found.operations.find((one) => one.operation === operation)?.verdict).toBe('inconclusive');
     },
@@ -322,7 +322,7 @@ describe('inconclusive', () => {
     expect((await judged(book)).lacks).not.toContain('never_seen');
   });
 
-  it('of what is on a canary: without reads, cancels and refunds that went well on orders', async () => {
+  it('of what is on a canary: without successful reads, cancels and refunds on orders', async () => {
     const book = bookOf();
     seen(book, [intent], MIN_SAMPLE, orders);
     const canary: Partial<ReadinessFacts> = { stage: 'canary', on_orders: ['intents'] };
@@ -357,7 +357,7 @@ describe('inconclusive', () => {
     const found = await judged(book, { stage: 'legacy', credential: false });
     expect(found.verdict).toBe('inconclusive');
     expect(found.lacks).toEqual(['not_judged', ...LEGACY_ONLY(3)]);
-    expect(found.unproven[0]?.what).toContain('9 calls of create of an intent came, and the tables have judged 0');
+    expect(found.unproven[0]?.what).toContain('9 calls of create of an intent were made, and the tables have judged 0');
   });
 
   it.each([
@@ -478,7 +478,7 @@ describe('ready', () => {
     // Findings that only a canary can prove are listed, but do not block a canary.
     expect([found.verdict, found.blockers, found.lacks]).toEqual(['ready', [], LEGACY_ONLY(areas)]);
     expect(found.unproven[0]?.what).toMatch(
-      /^\d+ calls of .+ went well, on legacy alone: on orders only a canary proves it\.$/,
+      /^\d+ calls of .+ succeeded, on legacy alone: on orders only a canary proves it\.$/,
     );
     expect(found.operations.length).toBeGreaterThanOrEqual(operations);
     expect(found.operations.every(({ verdict }) => verdict === 'ready')).toBe(true);

@@ -61,7 +61,7 @@ it('a lost sale names its sendings, the last answer and why it was given up', ()
     hash: '',
   };
   expect(troubleOfLink(link, [exchange], [line])?.sentence.text).toMatch(
-    /^Lost: .* sent 3 times.* no complete answer came after 5000 ms\. Given up: upstream showed no matching order before its lifetime ended\. /,
+    /^Lost: .* sent 3 times.* no complete answer after 5000 ms\. Given up: upstream showed no matching order before its lifetime ended\. /,
   );
   expect(troubleOfLink({ ...link, attempts: 1 }, [], [])?.sentence.text).toMatch(/sent once.*Z\. Search/);
   expect(troubleOfLink({ ...link, state: 'DONE' }, [exchange], [line])).toBe(null);

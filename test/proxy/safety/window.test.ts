@@ -38,7 +38,7 @@ describe('tripping', () => {
     [
       'as many faults in a row as say that nothing works',
       [['fault', 5]],
-      '5 faults in a row, with no good call between; 5 trip it.',
+      '5 faults in a row, with no successful call between; 5 trip it.',
     ],
     [
       'a slow call between is a good one',
@@ -55,7 +55,7 @@ describe('tripping', () => {
         ['fine', 95],
         ['fault', 5],
       ],
-      '5 faults in a row, with no good call between; 5 trip it.',
+      '5 faults in a row, with no successful call between; 5 trip it.',
     ],
     [
       'just enough faults',
