@@ -12,7 +12,7 @@ export function changesTold(books: Books): Finding {
     if (order === undefined) return [];
     return link.family === 'point' ? pointNotices(link) : qrNotices(link, order);
   });
-  const untold = due.filter((notice) => !told_of.has(notice)).map((notice) => `nobody was told: ${notice}`);
+  const untold = due.filter((notice) => !told_of.has(notice)).map((notice) => `no notice was sent: ${notice}`);
   const ends = new Map(due.map((notice) => [subjectOf(notice), notice]));
   const untrue = told.filter((notice) => isEnd(notice) && isUntrue(notice, ends.get(subjectOf(notice))));
   return { looked_at: due.length, violations: [...untold, ...untrue.map((notice) => `never was so: ${notice}`)] };

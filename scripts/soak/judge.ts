@@ -33,10 +33,10 @@ export function judge(history: History): Ruling[] {
 const RULES: readonly [string, string, (books: Books) => Finding][] = [
   ['I1', 'every create whose answer was delivered leads to one existing order', deliveredResolve],
   ['I2', 'at most one order for each row, and one that counts for each sale', oneOrderEach],
-  ['I3', 'every order upstream is known, and none is left that nobody was told of', nothingOrphaned],
+  ['I3', 'every order upstream is known, and none is left that no till knows', nothingOrphaned],
   ['I4', 'nothing is left in doubt, live or waiting', nothingLeft],
   ['I5', 'every webhook that was taken is in the inbox, and done', eventsKept],
-  ['I6', 'every change that legacy announced was told, and no other end', changesTold],
+  ['I6', 'every change that legacy announced was notified, and no other terminal state', changesTold],
   ['I7', 'what is read never goes back in time', ({ reads }) => readsInOrder(reads)],
   ['I8', 'final states are those of the upstream', statesEqual],
   ['I11', 'what legacy took is noted, and has no order', proxiedNoted],
@@ -75,7 +75,7 @@ function deliveredResolve(books: Books): Finding {
       if (link.reference_sent !== null && order.reference !== link.reference_sent)
         return [`${name}: ${link.legacy_id} leads to another's ${order.id}`];
       return isTakenAway(books, sale.kind, link, order)
-        ? [`${name}: ${link.legacy_id} was answered 2xx, and canceled by nobody's wish`]
+        ? [`${name}: ${link.legacy_id} was answered 2xx, and canceled without a request`]
         : [];
     });
   });
@@ -113,7 +113,7 @@ function nothingOrphaned(books: Books): Finding {
     if (link === undefined) return [`order ${order.id} (${order.reference}, ${order.status}) has no row`];
     const isKnown = link.client_answer === 'maybe' || books.is_reported.has(link.legacy_id);
     if (isKnown || books.is_reported.has(order.id) || HARMLESS.has(order.status)) return [];
-    return [`order ${order.id} is ${order.status}, its till was told nothing, and no report names ${link.legacy_id}`];
+    return [`order ${order.id} is ${order.status}, its till got no answer, and no report names ${link.legacy_id}`];
   });
   return { looked_at: books.books.orders.length, violations };
 }
@@ -183,7 +183,7 @@ function amountsEqual(books: Books): Finding {
   for (const sale of books.delivered) {
     for (const { legacy_id, amount_minor } of toldLinks(books, sale))
       if (sale.amount_minor !== null && amount_minor !== sale.amount_minor)
-        violations.push(`sale ${sale.reference} asked ${sale.amount_minor}, ${legacy_id} has ${amount_minor}`);
+        violations.push(`sale ${sale.reference} requested ${sale.amount_minor}, ${legacy_id} has ${amount_minor}`);
   }
   const byPayment = new Map(books.books.orders.map((order) => [order.payment_id, order]));
   for (const { payment_id, told_minor, open } of books.refunds) {
@@ -191,7 +191,7 @@ function amountsEqual(books: Books): Finding {
     if (order === undefined) continue;
     const { refunded_minor } = order;
     if (refunded_minor < told_minor || (open === 0 && refunded_minor !== told_minor))
-      violations.push(`payment ${payment_id}: ${told_minor} told as refunded, ${refunded_minor} in the books`);
+      violations.push(`payment ${payment_id}: ${told_minor} answered as refunded, ${refunded_minor} in the books`);
   }
   return { looked_at: books.database.links.length + books.refunds.length, violations };
 }

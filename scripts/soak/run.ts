@@ -196,7 +196,7 @@ export function fewFailed(log: Pick<TillLog, 'statuses' | 'calls'>, { sales }: P
   if (failed > Math.max(FEW, log.calls * TROUBLE_SHARE)) violations.push(`of ${log.calls} calls ${failed} failed`);
   return {
     invariant: 'tills',
-    says: 'sales are taken, and calls fail no more than the service',
+    says: 'sales are made, and calls fail no more often than upstream',
     looked_at: log.calls,
     violations,
   };

@@ -75,7 +75,7 @@ async function askServer(order: InitOrder): Promise<void> {
     const waiting = spinner();
     waiting.start('Asking the server');
     const wrong = await tryServer(url);
-    waiting.stop(wrong === null ? 'The server takes this user.' : 'The server was asked.');
+    waiting.stop(wrong === null ? 'The server takes this user.' : 'The server was checked.');
     if (wrong === null) return;
     log.error(wrong);
     next = await answered(

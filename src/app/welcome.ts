@@ -125,7 +125,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
       [`${puente} trace sale-1`, 'the story of that payment: calls, table rows that fired, states, notices'],
       [`${puente} doctor`, DOCTOR],
       ...(is_clone ? [['npm run demo', 'a whole migration, shown in this terminal'] as const] : []),
-      [`${puente} init`, 'a configuration for the real service, asked for and written'],
+      [`${puente} init`, 'writes the configuration of a real installation, asking for what it needs'],
     ]),
     `The sandbox makes ${count} choices, each with its source: curl -s ${sandbox.url}/_sandbox/settings`,
   ];

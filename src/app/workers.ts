@@ -47,7 +47,7 @@ function refuseAlone({ postgres, upstream, public: door, ops, health, data_dir }
     postgres.url === null
       ? `the file in ${data_dir} belongs to one process; set PUENTE_POSTGRES_URL, or leave workers at 1`
       : upstream === 'sandbox'
-        ? 'the sandbox lives in one process; name an upstream, or leave workers at 1'
+        ? 'the sandbox runs in one process; name an upstream, or leave workers at 1'
         : door.port === 0 || ops.port === 0 || health.port === 0
           ? 'workers share a door by its number; give public.port and ops.port one, and health.port if it is set'
           : null;

@@ -175,7 +175,7 @@ function deliveredResolve(books: Books): string[] {
     else if (order.reference !== row.reference_sent)
       wrong.push(`${legacy_id} (${row.reference_sent}) leads to ${order.id}, which is another's (${order.reference})`);
     else if (order.detail === 'canceled_by_api' && !books.cancels.includes(legacy_id))
-      wrong.push(`sale ${call.sale}: ${legacy_id} was answered 2xx, and canceled by nobody's wish`);
+      wrong.push(`sale ${call.sale}: ${legacy_id} was answered 2xx, and canceled without a request`);
     if (read?.status !== 200) wrong.push(`sale ${call.sale}: GET ${legacy_id} answers ${read?.status ?? 'nothing'}`);
   }
   return wrong;

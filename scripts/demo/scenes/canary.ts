@@ -109,7 +109,7 @@ export const brazilAndChile: Scene = {
     ]);
     await placeAll(journey);
     transcript.expect(
-      'tills are told the same on both sides',
+      'tills get the same answers on both sides',
       [...told(by_card), ...told(by_code)],
       [
         ...['FINISHED on legacy', 'FINISHED on orders'],

@@ -74,7 +74,7 @@ export const tooEarly: Scene = {
       true,
     );
     const viewer = await office.move('ana', merchant, { stage: 'shadow' }, 'may I');
-    transcript.expect('Ana looks and moves nobody', viewer.status, 403);
+    transcript.expect('Ana, a viewer, moves no merchant', viewer.status, 403);
     const { verdict } = (await office.look(`/api/merchants/${merchant}/readiness`)) as Readiness; // the API's shape
     transcript.expect('the merchant is where it was', verdict, 'inconclusive');
   },

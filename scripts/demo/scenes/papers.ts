@@ -92,7 +92,7 @@ export const story: Scene = {
       'move proposed',
     ];
     transcript.expect(
-      'every decision and the stop are told',
+      'every decision and the stop are in it',
       wanted.filter((action) => !actions.includes(action)),
       [],
     );

@@ -86,7 +86,7 @@ async function expectOneSide(journey: Journey): Promise<void> {
 }
 
 export const toldOnce: Scene = {
-  title: 'The receivers: every visible change was told once',
+  title: 'The receivers: every visible change was notified once',
   async play({ shops, transcript }) {
     for (const shop of Object.values(shops)) {
       const expected = expectedNotices(shop);

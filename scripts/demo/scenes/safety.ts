@@ -49,7 +49,7 @@ export const outage: Scene = {
       Promise.all(UNLUCKY.map((device, nth) => askIntent(ar, device, references[nth] ?? '')));
     const failed = await press();
     transcript.expect(
-      'three tills are told that nobody knows the outcome',
+      'three tills are answered that the outcome is not known',
       failed.map(({ status }) => status),
       [504, 504, 504],
     );

@@ -140,7 +140,7 @@ export const blocked: Scene = {
     const { needs } = (await office.move('eva', mx.merchant, { ...canary, override: true }, 'I insist')).body as {
       needs: string;
     }; // a refusal names what would help
-    transcript.expect('nobody waives that, not even Eva: MX stays on shadow', needs, 'nothing');
+    transcript.expect('no role waives that, not even approver: MX stays on shadow', needs, 'nothing');
   },
 };
 

@@ -219,7 +219,7 @@ export function stagesText(in_force: MerchantView['in_force']): string {
 
 function stageText({ stage, intended, share }: StageView): string {
   const wanted = intended === 'canary' ? `canary ${share} %` : intended;
-  return stage === intended ? wanted : `${stage} (stopped, wants ${wanted})`;
+  return stage === intended ? wanted : `${stage} (stopped, meant to be ${wanted})`;
 }
 
 function stopText(in_force: MerchantView['in_force']): string {

@@ -365,7 +365,7 @@ It lasts 24 hours at most, and puente brownout abort ends it at once.`,
   'brownout show': face<z.infer<typeof brownoutRefusals>>({
     examples: [`puente brownout show ${MOVE}`],
     text: ({ refused, ...window }) =>
-      `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('Nobody was refused.', {
+      `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('No unit was refused.', {
         merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
         unit: ({ unit }) => unit ?? 'none named',
         operation: 'operation',

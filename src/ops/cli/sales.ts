@@ -133,7 +133,7 @@ amount, who accepted it, when and why. Another disagreement of the same sale is 
 function salesText({ sales, next, searched_to }: SalesView): string {
   const found = sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales);
   if (next === null) return found;
-  const paused = searched_to === null ? '' : ` The search has come to sales of ${searched_to}.`;
+  const paused = searched_to === null ? '' : ` The search has reached sales of ${searched_to}.`;
   return `${sales.length === 0 && searched_to !== null ? 'No sale matches so far.' : found}
 There are older ones.${paused} Go on with:
   --before ${next}`;

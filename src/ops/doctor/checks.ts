@@ -136,7 +136,7 @@ export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
   if (receivers.length === 0)
     return [
       about('alerts').note(
-        'No receiver is set: nobody is notified of a safety stop, or of a paid sale that its till does not know.',
+        'No receiver is set, so no alert is sent of a safety stop, or of a paid sale that its till does not know.',
         'Set alerts.receivers (or PUENTE_ALERTS_RECEIVERS), restart Puente, and try it: puente alerts test --reason "a first try"',
       ),
     ];

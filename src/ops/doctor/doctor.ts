@@ -115,8 +115,8 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
   const log = file.is_log_lost
     ? [
         about('write-ahead log').warning(
-          'The last process was killed, and its log is gone: what it had not written back is lost.',
-          `Put ${path}-wal of that time back before the next start, which writes the loss down`,
+          'The last process was killed, and its log is gone: data that was not yet in the database file is lost.',
+          `Put ${path}-wal of that time back before the next start, which writes the loss to the audit log`,
         ),
       ]
     : [];

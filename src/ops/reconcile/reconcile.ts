@@ -82,7 +82,7 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
         who,
         action: 'reconcile',
         subject: ask.merchant ?? 'all merchants',
-        reason: ask.reason ?? 'repair asked for',
+        reason: ask.reason ?? 'repair requested',
         detail: { ...tally, is_through, merchant: ask.merchant ?? null },
       });
   }

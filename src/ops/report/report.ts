@@ -51,7 +51,9 @@ export const outcomesOfMoney = [
 const summedBy = {
   what: z.enum(['sale', 'refund']),
   lane,
-  family: z.enum(['point', 'qr', 'payments']).describe('payments: a refund that legacy was requested for a payment'),
+  family: z
+    .enum(['point', 'qr', 'payments'])
+    .describe('payments: a refund of a payment that was requested from legacy'),
   currency: z.string().nullable().describe("of the merchant's site; null where the merchant of a call is not counted"),
   outcome: z
     .enum(outcomesOfMoney)

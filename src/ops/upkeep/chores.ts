@@ -153,7 +153,7 @@ export async function tidyRound(
 }
 
 export const backupAsk = z.strictObject({
-  reason: reason.default('asked for'),
+  reason: reason.default('requested'),
 });
 
 export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done'; backup: BackupManifest };

@@ -94,7 +94,7 @@ describe('a merchant on orders', () => {
     ['PATCH', '/point/v2/anything', '111'],
     ['POST', '/instore/orders/new', 'action_not_supported'],
     ['DELETE', '/mpmobile/instore/other', 'action_not_supported'],
-  ])('a write that no table knows: %s %s', async (method, path, error) => {
+  ])('a write that no table covers: %s %s', async (method, path, error) => {
     await open();
     const { status, body } = await send(`${method} ${path}`);
     const told = JSON.parse(body) as { error: string; status: number };
@@ -112,7 +112,7 @@ describe('a merchant on orders', () => {
     expect(proxied()).toEqual(['PATCH /point/v2/anything']);
   });
 
-  it('a read that no table knows, and what is no sale, is proxied as it came', async () => {
+  it('a read that no table covers, and what is no sale, is proxied as it came', async () => {
     await open();
     for (const line of ['GET /point/v2/anything', 'POST /v2/x//y;z=1', 'POST /oauth/token', 'PUT /v1/payments/7'])
       expect((await send(line)).status).toBe(207);

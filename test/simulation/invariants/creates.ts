@@ -23,7 +23,7 @@ export const deliveredResolve: Rule = (evidence) => {
       wrong.push(`sale ${call.sale} was answered 2xx (${legacy_id ?? 'no id'}) and has no order`);
     for (const order of orders)
       if (isOurCancel(order) && !wasWanted(evidence, sale, order))
-        wrong.push(`${order.id} of sale ${call.sale} was answered 2xx, and canceled by nobody's wish`);
+        wrong.push(`${order.id} of sale ${call.sale} was answered 2xx, and canceled without a request`);
   }
   return [...wrong, ...lastReads(evidence)];
 };
@@ -124,7 +124,7 @@ export const nothingOrphaned: Rule = (evidence) => {
       needsReport(evidence, order) &&
       !reported.has(link.legacy_id)
     )
-      wrong.push(`order ${order.id} is ${order.status}, its till was told nothing, and no report names it`);
+      wrong.push(`order ${order.id} is ${order.status}, its till got no answer, and no report names it`);
   }
   return wrong;
 };
