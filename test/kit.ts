@@ -106,6 +106,8 @@ export interface Bench {
  */
 export async function startBench(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<Bench> {
   const data_dir = settings.PUENTE_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'puente-test-'));
+  // A test that names the folder sees what a first start makes of it.
+  if (settings.PUENTE_DATA_DIR === undefined) await usualKeeping().make(data_dir, parts.clock?.now() ?? Date.now());
   const config = loadConfig({
     env: {
       PUENTE_DATA_DIR: data_dir,
@@ -119,7 +121,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_MOVES_GATE: 'advise',
       // The test runs in the same process, and its own work must not make Puente shed a till.
       PUENTE_LIMITS_LAG_MS: '600000',
-      ...(await usualKeeping().settings(data_dir, parts.clock?.now())),
+      ...(await usualKeeping().settings(data_dir)),
       ...settings,
     },
     cwd: process.cwd(),

@@ -1,6 +1,6 @@
 /** Where the Puentes of a test store their rows, and how a test reads these beside the running process. */
 import { type KeyObject, randomUUID } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { copyFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -10,8 +10,9 @@ import { onServer } from './on-server.ts';
 
 /** With the same data directory a Puente finds the same rows, even after a restart. */
 export interface Keeping {
-  /** @param now epoch ms, when the installation was made. */
-  settings(data_dir: string, now?: number): Promise<Record<string, string>>;
+  settings(data_dir: string): Promise<Record<string, string>>;
+  /** Makes an empty store as a first start does, but sooner. @param now epoch ms, when it was made. */
+  make(data_dir: string, now: number): Promise<void>;
   /** Runs a statement that both engines understand. */
   read<Row>(data_dir: string, sql: string): Promise<Row[]>;
   /** `ok`, or the findings of the engine's own check of all data. */
@@ -31,10 +32,8 @@ export function usualKeeping(): Keeping {
 }
 
 const inFile: Keeping = {
-  async settings(data_dir, now = Date.now()) {
-    if (!existsSync(fileOf(data_dir))) await copyMigrated(fileOf(data_dir), now);
-    return {};
-  },
+  settings: async () => ({}),
+  make: (data_dir, now) => copyMigrated(fileOf(data_dir), now),
   read: async <Row>(data_dir: string, sql: string) =>
     readFile(fileOf(data_dir), (database) => database.prepare<[], Row>(sql).all()),
   integrity: async (data_dir) =>

@@ -89,6 +89,8 @@ export async function startOutside(
   parts: AppParts = {},
 ): Promise<Outside> {
   const data_dir = settings.PUENTE_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'puente-test-'));
+  // A test that names the folder sees what a first start makes of it.
+  if (settings.PUENTE_DATA_DIR === undefined) await usualKeeping().make(data_dir, parts.clock?.now() ?? Date.now());
   const config = loadConfig({
     env: {
       PUENTE_DATA_DIR: data_dir,
@@ -103,7 +105,6 @@ export async function startOutside(
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
       PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
-      ...(await usualKeeping().settings(data_dir, parts.clock?.now())),
       ...settings,
     },
     cwd: process.cwd(),
