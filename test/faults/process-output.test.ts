@@ -39,6 +39,9 @@ it('shows a token of the ops door with the sandbox alone', { timeout: LIMIT_MS }
   }
 });
 
+/** Lines that are not of a call, such as a warning on a busy machine. */
+const OWN_LINES = 1;
+
 describe('standard output', { timeout: LIMIT_MS }, () => {
   it('is full because its reader hangs: every call is answered all the same [F63]', async () => {
     const server = await startOnPipe('stuck');
@@ -48,7 +51,7 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
       const taken = linesIn(readNow(server.end));
       expect(taken).toBeLessThan(CALLS);
       const rest = await eventually(readingFrom(server.end), (text) => taken + linesIn(text) >= CALLS);
-      expect(taken + linesIn(rest)).toBeLessThanOrEqual(CALLS + 1);
+      expect(taken + linesIn(rest)).toBeLessThanOrEqual(CALLS + OWN_LINES);
     } finally {
       await server.kill();
     }
@@ -63,7 +66,7 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
         () => linesLost(server),
         (count) => count > 0,
       );
-      expect(lost).toBeLessThanOrEqual(CALLS);
+      expect(lost).toBeLessThanOrEqual(CALLS + OWN_LINES);
     } finally {
       await server.kill();
     }
