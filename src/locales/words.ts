@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { lateTranslator } from './texts.ts';
 
+/** ISO 639-1 codes, which also name the files; pages offer the languages in this order. */
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
 
 export type Arguments = Record<string, string | number | Date>;
 
+/** The words of one language, and its forms of numbers, lists and times. */
 export interface Words {
   language: Language;
   /** The text of a page or a report by its key. @throws TypeError for an unknown key. */
@@ -47,10 +49,12 @@ export function catalogueOf(language: Language): Catalogue {
 
 const loaded = new Map<Language, Words>();
 
+/** The words of all languages, read now. @throws Error when a file is missing or is not JSON. */
 export function loadWords(): Readonly<Record<Language, Words>> {
   return { es: wordsOf('es'), pt: wordsOf('pt'), en: wordsOf('en') };
 }
 
+/** The words of one language; its file is read once per process. @throws Error when it is missing or is not JSON. */
 export function wordsOf(language: Language): Words {
   const words = loaded.get(language) ?? readWords(language);
   loaded.set(language, words);

@@ -3,9 +3,11 @@
  * Pauses use the global timer, never `node:timers`: a simulation replaces it (`test/simulation/clock.ts`).
  */
 
+/** The time, as one port, so that tests and the simulation can set it. */
 export interface Clock {
   /** Wall clock, epoch ms. */
   now(): number;
+  /** Resolves after `duration_ms`; can't be aborted (`pause` can). */
   sleep(duration_ms: number): Promise<void>;
   /** Ms of a clock that can't be set; without it a wall clock that is set back goes unnoticed. */
   monotonic?(): number;
@@ -38,6 +40,7 @@ export function tickOf({ monotonic, now }: Clock): number {
   return monotonic === undefined ? now() : monotonic();
 }
 
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: Date.now,
   sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),

@@ -21,10 +21,15 @@ export interface LogFields {
   count?: number;
 }
 
+/** Each method writes one line unless the configured level hides it. `message`: constant English. */
 export interface Log {
+  /** For developers: steps that are expected and frequent. */
   debug(message: string, fields?: LogFields): void;
+  /** Normal work: a call, a sale that was recovered. */
   info(message: string, fields?: LogFields): void;
+  /** A fault of one call, sale or receiver, or one that Puente repairs by itself. */
   warn(message: string, fields?: LogFields): void;
+  /** A fault that an operator must look at. */
   error(message: string, fields?: LogFields): void;
 }
 

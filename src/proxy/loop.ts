@@ -5,23 +5,33 @@ import type { Log, LogFields } from './log.ts';
 import type { Ports } from './ports.ts';
 import type { Store } from './store.ts';
 
+/** A running loop. */
 export interface Loop {
+  /** Polls at once instead of after `poll_ms`; during a poll, right after it. Does nothing once stopped. */
   wake(): void;
+  /** Starts no more items; resolves when the running ones have ended. Never rejects. */
   stop(): Promise<void>;
 }
 
+/** What a loop works on, and how. */
 export interface LoopPlan<Item> {
+  /** Names the loop in its log lines. */
   name: string;
+  /** Pause between two polls. */
   poll_ms: number;
+  /** Items that run at the same time, at most. */
   concurrency: number;
   /** Due items, oldest first. */
   take(limit: number): Promise<Item[]>;
   /** Items with the same key never run at the same time. */
   key(item: Item): string;
+  /** Does the work of one item. A rejection is logged, and the item is taken again when it is due. */
   handle(item: Item): Promise<void>;
+  /** True while the loop must take no items; checked before each poll. */
   rests?(): boolean;
   /** False while an item must wait; it is taken again later. */
   mayStart?(item: Item): boolean;
+  /** The fields of the log line of a failed item. */
   about?(item: Item): LogFields;
   log: Log;
 }
@@ -53,15 +63,16 @@ export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
   const poll = async (): Promise<void> => {
     const free = plan.concurrency - running.size;
     if (free <= 0 || plan.rests?.() === true) return;
-    const asked = free + running.size;
-    const items = await plan.take(asked);
+    // Running items may be due still, so they are taken too and left out below.
+    const limit = free + running.size;
+    const items = await plan.take(limit);
     let left = 0;
     for (const item of items) {
       if (stopped || running.has(plan.key(item))) continue;
       if (running.size < plan.concurrency && plan.mayStart?.(item) !== false) run(item);
       else left++;
     }
-    backlog = left > 0 || items.length >= asked;
+    backlog = left > 0 || items.length >= limit;
   };
 
   const tick = (): void => {

@@ -246,5 +246,7 @@ export const failpoints = [
   'transfer.noted',
 ] as const;
 
+/** Called at each named step; the crash rig ends the process in it (`test/crash`). */
 export type Failpoint = (name: (typeof failpoints)[number]) => void;
+/** Does nothing: for every process but those of the crash rig. */
 export const noFailpoint: Failpoint = () => undefined;

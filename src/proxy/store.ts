@@ -22,10 +22,12 @@ import type { Link, LinkChange } from './sales/link.ts';
 export const PARKED_EVENTS_LIMIT = 10_000;
 /** An event without a link for so long is reported and not tried again (`docs/protocol.md` §3.11, step 5). */
 export const PARKED_FOR_MS = 72 * 60 * 60_000;
+/** The longest pause between two tries of one event. */
 export const LONGEST_EVENT_WAIT_MS = 60_000;
 
 /** What a new create finds in the store. */
 export interface Met {
+  /** The live link of the slot; null when the slot is free, or the create has none. */
   holder: Link | null;
   /** The newest equal sale that the till does not know and that was not refused; one with its client key first. */
   retriable: Link | null;
@@ -40,6 +42,7 @@ export type Opening =
   | { kind: 'join' | 'busy'; link: Link }
   | { kind: 'unwanted'; why: 'left' | 'shut' | 'no_room' };
 
+/** What `saveLink` writes in the transaction of the link. */
 export interface LinkExtra {
   notices?: NewNotice[];
   audit?: AuditEntry;
@@ -47,6 +50,7 @@ export interface LinkExtra {
   recall_events?: boolean;
 }
 
+/** All ports of one engine. Ids are texts; times are epoch ms. A method rejects with PuenteError store_failed on a fault. */
 export interface Store {
   merchants: MerchantStore;
   links: LinkStore;
@@ -60,11 +64,15 @@ export interface Store {
   upkeep: UpkeepStore;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;
+  /** Ends background work, finishes the writes in the queue and releases the file or the connections. May be repeated. */
   close(): Promise<void>;
 }
 
+/** Merchants with their settings, and the tokens that upstream has accepted as theirs. */
 export interface MerchantStore {
+  /** Null for a merchant that is not stored. */
   merchant(id: string): Promise<Merchant | null>;
+  /** All merchants, by id. */
   merchants(): Promise<Merchant[]>;
   /**
    * A merchant, and whether a token was accepted as its own. The merchant is never older than the fact about the token,
@@ -95,12 +103,15 @@ export interface MerchantStore {
   ): Promise<Merchant>;
   /** Stores an accepted token, and a new merchant with its site and default settings. */
   acceptToken(token: AcceptedToken, site: string | null): Promise<void>;
+  /** An accepted token, even after `accepted_until`. Null once it was forgotten, or was never accepted. */
   token(fingerprint: string): Promise<AcceptedToken | null>;
   /** The merchant's last seen token; tokens that upstream has refused since come last. Null without one. */
   latestToken(merchant_id: string): Promise<AcceptedToken | null>;
+  /** For a token that upstream refused: deletes its row, so that it proves no merchant. Nothing happens without a row. */
   forgetToken(fingerprint: string): Promise<void>;
 }
 
+/** Sales on orders: their opening, their changes, and the ids by which calls and events find them. */
 export interface LinkStore {
   /**
    * Step 1 of the create protocol. `decide` is pure and may be called several times, first with nothing met; its last
@@ -115,7 +126,9 @@ export interface LinkStore {
     decide: (met: Met) => Opening,
     revision?: number,
   ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' | 'used' }; link: Link; elsewhere: LegacySale | null }>;
+  /** By legacy id, of any merchant: the caller compares `merchant_id`. */
   link(legacy_id: string): Promise<Link | null>;
+  /** The one sale that holds the slot: SENDING, IN_DOUBT or LIVE. Null for a free slot. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
   /**
    * True while a live link holds the slot, or a till may repeat a sale of the slot and unit; null slot: without one.
@@ -128,9 +141,13 @@ export interface LinkStore {
     since: number,
     answered_since: number,
   ): Promise<boolean>;
+  /** Slots that the merchant's live links hold, in no order; empty without any. */
   liveSlots(merchant_id: string): Promise<string[]>;
+  /** By the synthetic merchant order number of a QR sale (`ids.ts`), of any merchant. */
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
+  /** By upstream's order id, of any merchant. */
   linkByOrder(order_id: string): Promise<Link | null>;
+  /** By the reference that upstream got, which is not always the till's own. A live link goes before an older one. */
   linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
   /** By payment number, of any merchant. */
   linkByPayment(payment_id: string): Promise<Link | null>;
@@ -143,6 +160,7 @@ export interface LinkStore {
   dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
 }
 
+/** Past sales, for searches and lists of the legacy API. */
 export interface HistoryStore {
   /** Newest first. */
   linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
@@ -156,6 +174,7 @@ export interface HistoryStore {
   ): Promise<{ at: number; state: Link['state']; legacy_state: string; order_status: string | null }[]>;
 }
 
+/** Refunds of sales on orders. */
 export interface RefundStore {
   /**
    * Step 1 of a refund: writes its row, unless the pure `decide` returns an earlier refund (equal, or under way).
@@ -179,12 +198,17 @@ export interface EventStore {
   receiveEvent(event: NewEvent): Promise<void>;
   /** Pending events that are due, oldest first; parked events wait for their link, and expire. */
   dueEvents(now: number, limit: number): Promise<InboxEvent[]>;
+  /**
+   * Changes the given fields of an event. Also keeps the inbox within its limits: `PARKED_EVENTS_LIMIT` when the event
+   * becomes parked, the number of finished unverified events of its order when it becomes done.
+   */
   saveEvent(
     sequence: number,
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
 }
 
+/** The outbox of notices to merchants, and the log of their attempts. */
 export interface NoticeStore {
   /**
    * Due notices, oldest first. When several processes share the store, and a notice supersedes one whose attempt is
@@ -198,7 +222,7 @@ export interface NoticeStore {
    */
   dueNoticesInTurn(turn: NoticeTurn): Promise<{ notices: Notice[]; last_merchant: string | null }>;
   /** Due notices of one merchant, oldest first, behind those that wait for a place of their receiver. */
-  dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
+  dueNoticesBehind(backlog: NoticesBehind): Promise<Notice[]>;
   /**
    * Writes an attempt and the notice's new state; only here a notice becomes delivered. A superseded one that was not
    * delivered stays superseded. @throws PuenteError conflict when another attempt was recorded meanwhile.
@@ -221,16 +245,19 @@ export interface LegacySaleStore {
    * Unanswered ones younger than `LATE_EFFECT_MS` stay, because their request may still arrive.
    */
   saveLegacySale(id: string, change: LegacySaleChange): Promise<void>;
+  /** The newest with legacy's own id (intent id, `in_store_order_id`), of any merchant. */
   legacySale(legacy_id: string): Promise<LegacySale | null>;
   /** The newest, also as any point of sale. @param which `proven`: upstream or legacy has accepted its token. */
   heldByLegacy(merchant_id: string, slot: string, now: number, which?: 'any' | 'proven'): Promise<LegacySale | null>;
   /** Sales that hold a unit at `now`, oldest first. */
   openLegacySales(merchant_id: string, now: number, limit: number): Promise<LegacySale[]>;
+  /** Newest first; `client_reference` as the till wrote it. */
   legacySalesByReference(merchant_id: string, client_reference: string, limit: number): Promise<LegacySale[]>;
   /** Deletes sales written before `before` that hold no unit at `now`, oldest first. @returns how many. */
   tidyLegacySales(before: number, now: number, limit: number): Promise<number>;
 }
 
+/** The audit chain: lines are only added. */
 export interface AuditStore {
   /**
    * @param newest_seen sequence of the newest line about its subject that the decision rests on; 0 for none.
@@ -239,6 +266,7 @@ export interface AuditStore {
   appendAudit(audit: AuditEntry, newest_seen?: number): Promise<void>;
 }
 
+/** The evidence of answered calls. */
 export interface ExchangeStore {
   /** Writes exchanges and adds to all sums in one transaction; exchanges with a known id are left out. */
   recordExchanges(batch: readonly RecordedExchange[]): Promise<void>;
@@ -248,12 +276,15 @@ export interface ExchangeStore {
   noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
 }
 
+/** The store's own condition: disk, memory, backlog and clock. */
 export interface UpkeepStore {
+  /** The room on the disk as last measured, in bytes; `level` decides what may still be written. Does no I/O. */
   room(): Room;
   /** The writer thread's heap at the last call; null before the first answer, and without a writer thread. */
   writerHeap(): Heap | null;
   /** Null unless the file was restored from a backup. */
   restoredGap(): RestoredGap | null;
+  /** Links by state, notices that wait for delivery, and events that are pending or parked. Its cost does not grow with history. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
    * Repairs the times of links, events and notices that a clock which ran ahead put off: from now on they wait, and

@@ -13,10 +13,12 @@ import { inspect } from 'node:util';
 import { PuenteError } from '../error.ts';
 import { showsSecret } from './evidence/redact-text.ts';
 
+/** A value that can't be printed by accident: every conversion to text, JSON or a debug dump gives `[secret]`. */
 export class Secret {
   readonly #value: string;
   #known: { by: object; text: string } | null = null;
 
+  /** @param value in clear; kept in memory only. */
   constructor(value: string) {
     this.#value = value;
     Object.freeze(this);

@@ -45,6 +45,7 @@ const COVERED: Readonly<Record<string, string>> = {
   body: 'cover(?)',
   reference: 'cover(?)',
 };
+/** Their names, for queries that must cover the value they look for. */
 export const COVERED_COLUMNS: readonly string[] = Object.keys(COVERED);
 
 /** The column names of a list such as `LINK`, in its order. */

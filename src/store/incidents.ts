@@ -117,6 +117,7 @@ function alertMethods(reader: Reader, writer: Writer) {
   } satisfies Partial<StoreMethods>;
 }
 
+/** Paid sales that their till does not know, counted by merchant; `at` is epoch ms of the payment. */
 export const PAID_UNACKNOWLEDGED = countedByMerchant({
   rows: 'links INDEXED BY links_paid_unacknowledged',
   indexed: `state = 'DONE' AND known_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}`,
@@ -127,7 +128,7 @@ export const PAID_UNACKNOWLEDGED = countedByMerchant({
   also: `(SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
     AND link_states.order_status = 'processed' LIMIT 1) IS NOT NULL`,
 });
-// A redelivered notice was made long ago; it is a person who waits for it.
+/** Undelivered notices, counted by merchant. Redelivered ones are old by nature and waited for by an operator: not counted. */
 export const NOTICES_STUCK = countedByMerchant({
   rows: 'notices INDEXED BY notices_stuck',
   indexed: `state = 'pending' AND replayed = 0`,

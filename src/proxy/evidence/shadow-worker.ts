@@ -36,6 +36,7 @@ export interface ShadowParts {
   settings: { double_reads: boolean };
   /** The seller of a token, requested once (`proxy/routing/merchant-identity.ts`); null without an answer. */
   identify?: ((token: Secret) => Promise<Seller | null>) | undefined;
+  /** The vault's keyed fingerprint, by which answers about a token are kept without the token. */
   fingerprint: (token: Secret) => string;
 }
 

@@ -31,8 +31,11 @@ const NOT_CONNECTED: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAI
 /** Interim answers (1xx) proxied per call; more could fill the memory while a till reads none of them. */
 const MOST_HINTS = 16;
 
+/** The proxy to the legacy upstream. */
 export interface Passthrough {
+  /** Sends the request to legacy and its answer back, both streaming. Answers itself when legacy gives no valid answer. */
   handler: RequestHandler;
+  /** Closes the connections to legacy, calls in flight included. */
   close(): void;
 }
 

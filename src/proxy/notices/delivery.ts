@@ -21,6 +21,7 @@ export type NoticeDelivery = Pick<
   'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'recordAttempt'
 >;
 
+/** What an attempt needs. */
 export interface AttemptParts {
   store: NoticeDelivery;
   sender: Pick<Sender, 'send'>;
@@ -32,6 +33,7 @@ export interface AttemptParts {
   random: () => number;
   /** Age in ms from which a refused notice is given up; null: never. */
   horizon_ms: number | null;
+  /** Called after the attempt was recorded; must not throw, or the attempt counts as not recorded. */
   onAttempt?: (notice: Notice, attempt: Attempt) => void;
   /** Called when the store fails; the loop continues. */
   onFault?: (error: unknown, notice?: Notice) => void;

@@ -1,4 +1,4 @@
-/** The lane of a call: new work by stage, an existing id by its lane of birth (`docs/glossary.md` Lane). */
+/** The lane of a call: new work by stage, an existing id by the lane it was created on (`docs/glossary.md` Lane). */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import type { Operation } from '../../mapping/tables.ts';
@@ -283,18 +283,21 @@ type PathValues = Readonly<Record<string, string>>;
 /** May read the store; makes no network call. */
 type Naming = (ports: Ports, path: PathValues) => Named | Promise<Named>;
 
+/** A payment intent; its id is read in lower case. A text that is no UUID names no sale. */
 export const byIntent: Naming = async (ports, { intent_id = '' }) => {
   const legacy_id = intent_id.toLowerCase();
   const link = await ports.store.links.link(legacy_id);
   return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
 };
 
+/** A sale on a terminal: it takes the unit. */
 export const byDevice: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
   work: 'sale',
 });
 
+/** A setting of a terminal: it takes no unit, so live work does not decide its lane. */
 export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
@@ -304,6 +307,7 @@ export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
 /** A sale that the point of sale shows on its own code. */
 export const byPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'sale');
 
+/** The current sale of a point of sale, to read or remove it. */
 export const atPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'look');
 
 /** A dynamic code for one sale: any number of them may be live at one point of sale. */
@@ -327,12 +331,15 @@ export const byPayment: Naming = async (ports, { payment_id = '' }) => {
   return { kind: 'link', link: await ports.store.links.linkByMerchantOrder(merchant_order_id) };
 };
 
+/** A merchant order; only synthetic numbers (`ids.ts`) are of sales on orders. */
 export const byMerchantOrder: Naming = async (ports, { merchant_order_id = '' }) => {
   const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
   return { kind: 'link', link: isSyntheticMerchantOrder(id) ? await ports.store.links.linkByMerchantOrder(id) : null };
 };
 
+/** Searches over past sales. */
 export const byHistory: Naming = () => ({ kind: 'history' });
+/** Calls that concern no sale and no unit. */
 export const byMerchant: Naming = () => ({ kind: 'merchant' });
 
 /** By the stories of `mappings/operations.yaml`; `legacyRouter` refuses a story without a row. */

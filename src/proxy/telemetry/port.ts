@@ -6,6 +6,7 @@ import type { Log } from '../log.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Reading } from './telemetry.ts';
 
+/** What telemetry is made of. */
 export interface TelemetryParts {
   log: Log;
   clock: Required<Pick<Clock, 'monotonic'>>;
@@ -75,8 +76,10 @@ export interface Worked {
 
 /** Receives finished work. Never throws, never waits; drops what it has no room for. */
 export interface Telemetry {
+  /** A call that was answered; its exchange is complete. */
   called(exchange: Exchange, request: CallRequest): void;
+  /** Background work that has ended, also when it failed. */
   worked(work: Worked): void;
-  /** @param attempt at this notice, recorded by now. */
+  /** An attempt to deliver `notice`, after it was recorded. */
   noticed(notice: Notice, attempt: Attempt): void;
 }

@@ -106,10 +106,10 @@ function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
 /** Ends after `timeout_ms` unless cleared; answers that arrived while the process was blocked are read first. */
 function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
   let is_over = false;
-  let tell = (): void => undefined;
+  let callback = (): void => undefined;
   const end = (): void => {
     is_over = true;
-    tell();
+    callback();
   };
   const due = performance.now() + timeout_ms;
   let timer = setTimeout(() => {
@@ -119,7 +119,7 @@ function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
   return {
     isOver: () => is_over,
     onOver(next) {
-      tell = next;
+      callback = next;
     },
     clear: () => clearTimeout(timer),
   };
@@ -232,9 +232,10 @@ const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly Slot
 
 /** A timeout. Not an AbortController, which costs as much processor time as all other work for a slot. */
 export interface TimeLimit {
+  /** True from the timeout on. */
   isOver(): boolean;
   /** Called once at the timeout. Only the last callback counts; one set after the timeout is not called. */
-  onOver(tell: () => void): void;
+  onOver(callback: () => void): void;
 }
 
 /** Reads leave a quarter of the slots to writes, so that neither many nor slow reads delay a payment. */

@@ -9,7 +9,7 @@ import { batchPerTick } from '../concurrency.ts';
 import type { UpstreamOutcome } from './upstream.ts';
 
 /** Callers that wait for answers continue together, for all clients. */
-const goOn = batchPerTick<() => void>((tell) => tell());
+const goOn = batchPerTick<() => void>((resume) => resume());
 
 /** A class because undici drives it step by step, and a timeout may end it at any step. */
 export class Reception {
@@ -25,6 +25,10 @@ export class Reception {
   /** The answer is complete, and `outcome` settles in this tick. */
   #isWhole = false;
 
+  /**
+   * @param mark set by `SentWatch.follow` once the request leaves. @param max_bytes of the answer's body; a larger one is
+   * `broken`. @param readRetryAfter the header as ms to wait, or null.
+   */
   constructor(mark: SentMark, max_bytes: number, readRetryAfter: (header: string | undefined) => number | null) {
     this.#mark = mark;
     this.#settle = Promise.withResolvers();
@@ -139,9 +143,11 @@ export interface SentMark {
   sent: boolean;
 }
 
+/** Marks requests as sent, for all clients of the process. */
 export interface SentWatch {
   /** Runs `dispatch`; its one request sets `mark`. */
   follow(mark: SentMark, dispatch: () => void): void;
+  /** Leaves the diagnostics channels; marks of calls in flight no longer change. */
   stop(): void;
 }
 

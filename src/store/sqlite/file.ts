@@ -13,6 +13,7 @@ import { teachCover } from './reader.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 import { putInPlace, refuseUnderWay } from './under-way.ts';
 
+/** The numbered SQL files of this engine, beside this file. */
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`docs/protocol.md` P14). */
 const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
