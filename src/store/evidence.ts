@@ -4,9 +4,11 @@ import { DAY_MS } from '../contract/duration.ts';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { OTHERS } from '../mapping/tables.ts';
+import { createLru } from '../proxy/concurrency.ts';
 import type {
   CoverageRow,
   DifferenceGroup,
+  DifferenceSeen,
   LedgerRow,
   ReadinessDay,
   RecordedExchange,
@@ -15,7 +17,7 @@ import type {
   VerdictRow,
 } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
-import { signatureOf } from '../proxy/shadow/shadow.ts';
+import { isOlderForm, signatureOf } from '../proxy/shadow/shadow.ts';
 import { merchantsIn } from './conditions.ts';
 import {
   type CommitResult,
@@ -45,6 +47,7 @@ export function recordingMethods(
 ): Pick<StoreMethods, 'recordExchanges'> {
   const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
   const withNames = nameKeeper(reader);
+  const withStored = signatureKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
   /** Each exchange once. Repeated batches are rare: known ids are read only after the unique index refused one. */
@@ -62,8 +65,9 @@ export function recordingMethods(
   /** All in one unit, which the unique index refuses when it has an id already: no sum counts an exchange twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
+    const signed = await withStored(batch);
     const { named, sums } = await withNames((names) => {
-      const named = batch.map((one) => withDifferences(one, names));
+      const named = signed.map((one) => withDifferences(one, names));
       return { named, sums: sumSteps(named, names) };
     });
     return writer.commit({ steps: [...rowsOf(named), ...sums], locks: { alone: [EXCHANGES_LOCK] } });
@@ -85,6 +89,50 @@ export function recordingMethods(
       writing = written.catch(() => undefined);
       return written;
     },
+  };
+}
+
+/** Groups whose signature is known, of all merchants; a merchant has some tens. */
+const KNOWN_GROUPS = 10_000;
+
+/**
+ * Differences under the signature by which their group is stored: one that an older build made stays, so that its
+ * judgement stands and the exchanges that name it still find it. Nothing is rewritten at the upgrade, because no SQL can
+ * read a reason of any wording.
+ */
+function signatureKeeper(reader: Reader) {
+  const groups = reader.prepare<[string, string, string], DifferenceGroup>(
+    'SELECT * FROM differences WHERE merchant_id = ? AND operation = ? AND what = ? ORDER BY last_at DESC',
+  );
+  const known = createLru<string>(KNOWN_GROUPS);
+
+  async function stored(merchant_id: string, { signature, older, ...one }: DifferenceSeen): Promise<string> {
+    if (older === undefined) return signature;
+    const key = `${merchant_id} ${signature}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const found = await groups.all(merchant_id, one.operation, one.what);
+    const alike = found.filter(({ legacy, orders }) => legacy === one.legacy && isOlderForm(older, orders));
+    // Of groups that a reworded reason has divided, a judged one.
+    const group =
+      found.find((group) => group.signature === signature) ?? alike.find(({ state }) => state !== 'new') ?? alike[0];
+    known.set(key, group?.signature ?? signature);
+    return group?.signature ?? signature;
+  }
+
+  return async (batch: readonly RecordedExchange[]): Promise<RecordedExchange[]> => {
+    const signed: RecordedExchange[] = [];
+    for (const one of batch) {
+      const { merchant_id } = one;
+      if (merchant_id === null || one.differences.length === 0) {
+        signed.push(one);
+        continue;
+      }
+      const differences: DifferenceSeen[] = [];
+      for (const seen of one.differences) differences.push({ ...seen, signature: await stored(merchant_id, seen) });
+      signed.push({ ...one, differences });
+    }
+    return signed;
   };
 }
 

@@ -199,7 +199,7 @@ function record(work: Work, exchange: Exchange): void {
   if (anew) seen.tables_revision = tools.tables.revision;
   for (const loss of shadow?.losses ?? []) if (loss.unknown === true) noteUnknown(seen, 'field', loss.path);
   if (shadow !== null) sums.shadowed++;
-  const difference = shadow === null ? null : compareCreate(task, shadow);
+  const difference = shadow === null ? null : compareCreate(tools.tables, task, shadow);
   const differences = difference === null ? [] : [difference];
   const came = fieldsThatCame(tools.tables, exchange.operation, request);
   book.record(recordedOf(tools.tables, seen, { ...nothingFound, came, differences, compared: shadow !== null }));

@@ -98,7 +98,7 @@ function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
   }
   for (const cell of cellsOnce(cells))
     sums.cells.add([merchant_id, cell.operation, cell.field], { ...cell, merchant_id }, shown, cell.outcome);
-  for (const one of onceEach(differences, ({ signature }) => signature))
+  for (const { older: _, ...one } of onceEach(differences, ({ signature }) => signature))
     sums.differences.add([merchant_id, one.signature], { ...one, merchant_id }, shown);
   if (shadow === null) return;
   const { verdict, code, error, detail } = shadow;

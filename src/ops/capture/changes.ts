@@ -16,9 +16,11 @@ export interface Change {
   /** The captured and today's value: JSON text, or words. */
   before: string;
   after: string;
+  /** Both without sentences, where they have some; part of the signature. */
+  kind?: string;
 }
 
-export interface ChangeGroup extends Change {
+export interface ChangeGroup extends Omit<Change, 'kind'> {
   signature: string;
   operation: string;
   /** Exchanges that show it. */
@@ -45,10 +47,10 @@ export function changesIn(what: ChangeKind, before: unknown, after: unknown, pat
   return sameText(before, after) ? [] : [{ what, path, before: shown(before), after: shown(after) }];
 }
 
-/** One change of the whole value, or none; long values are cut. */
-export function changeOf(what: ChangeKind, before: string, after: string): Change[] {
+/** One change of the whole value, or none; long values are cut. @param kind both values without their sentences. */
+export function changeOf(what: ChangeKind, before: string, after: string, kind = `${before}, ${after}`): Change[] {
   if (before === after) return [];
-  return [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN) }];
+  return [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN), kind }];
 }
 
 /** Counts changes by signature. `all` returns the most frequent first. */
@@ -61,7 +63,8 @@ export function createChangeGroups() {
         const path = `${change.what} ${change.path}`;
         const signature = signatureOf({ operation: name, what: 'value', path, kind: kindOf(change) });
         const known = groups.get(signature);
-        if (known === undefined) groups.set(signature, { ...change, signature, operation: name, count: 1, sample: id });
+        const { kind: _, ...shown } = change;
+        if (known === undefined) groups.set(signature, { ...shown, signature, operation: name, count: 1, sample: id });
         else known.count++;
       }
     },
@@ -70,9 +73,9 @@ export function createChangeGroups() {
   };
 }
 
-/** Part of the signature: words of verdicts and refusals, but no field values. */
-function kindOf({ what, path, before, after }: Change): string {
-  if (path === '') return `${before}, ${after}`;
+/** Part of the signature: codes of verdicts and refusals, but no field values. */
+function kindOf({ what, path, before, after, kind }: Change): string {
+  if (path === '') return kind ?? `${before}, ${after}`;
   if (before === NOTHING) return `${what} extra`;
   return after === NOTHING ? `${what} missing` : `${what} other`;
 }

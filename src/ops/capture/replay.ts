@@ -1,7 +1,7 @@
 /** Replays captured calls: compares what today's tables would do with what was done when the calls came. */
 import type { Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
-import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { hasShadow, isSameFinding, kindOf, shadowInput, shadowOf, wordsOf } from '../../proxy/shadow/shadow.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
 import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf, taskOf } from './operation-of.ts';
@@ -160,19 +160,17 @@ function leftOut(why: string): Replayed {
 function onLegacy({ tools, exchange, task }: Again): Replayed {
   if (exchange.shadow === null || !hasShadow(tools.tables, task))
     return leftOut('proxied to legacy, and not translated on paper');
-  return replayed(exchange, shadowChanges(exchange.shadow, shadowOf(tools, task)));
+  const now = shadowOf(tools, task);
+  const is_same = isSameFinding(tools.tables, task, exchange.shadow, now);
+  return replayed(exchange, shadowChanges(exchange.shadow, now, is_same));
 }
 
-function shadowChanges(then: ShadowFinding, now: ShadowFinding): Change[] {
+function shadowChanges(then: ShadowFinding, now: ShadowFinding, is_same: boolean): Change[] {
   return [
-    ...changeOf('verdict', wordsOf(then), wordsOf(now)),
+    ...(is_same ? [] : changeOf('verdict', wordsOf(then), wordsOf(now), `${kindOf(then)}, ${kindOf(now)}`)),
     ...(then.order === null || now.order === null ? [] : changesIn('upstream', then.order, now.order)),
     ...lossChanges(then.losses, now.losses),
   ];
-}
-
-function wordsOf({ verdict, status, code, error, detail }: ShadowFinding): string {
-  return [verdict, status, code, error, detail].filter((part) => part !== null).join(' ');
 }
 
 function onOrders(again: Again): Replayed {

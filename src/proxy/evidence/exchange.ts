@@ -33,6 +33,19 @@ export interface UpstreamNote {
 export const shadowVerdicts = ['accepted', 'refused_here', 'refused_there'] as const;
 export type ShadowVerdict = (typeof shadowVerdicts)[number];
 
+/** What a predicted refusal follows from. */
+interface RefusalCause {
+  /**
+   * Of `refused_here`: the row, as `table#row`; `contract`, `body` or `path` without one. Of `refused_there`: the rule's
+   * path and number, as `total_amount#2`.
+   */
+  by: string;
+  /** Of `refused_here`: the name in the catalogue of legacy errors; null: another, or none. */
+  error: string | null;
+  /** The property, or what else the error names, redacted and without indexes. */
+  names: string;
+}
+
 /** The shadow of a legacy create: the order that would have been sent, and its predicted answer. */
 export interface ShadowFinding {
   verdict: ShadowVerdict;
@@ -43,6 +56,8 @@ export interface ShadowFinding {
   error: string | null;
   /** One sentence: the rule and the field. */
   detail: string | null;
+  /** The same without a sentence; null when accepted, missing where an older build stored it. */
+  cause?: RefusalCause | null;
   /** The would-be order, redacted; null when a table refused it. */
   order: unknown;
   fired: string[];

@@ -132,7 +132,7 @@ async function readBothSides({ count }: ShadowParts, tools: DoubleReadTools, tas
 function shadowCreate({ count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
   const finding = shadowOf(tools, task);
   count('shadows', finding.verdict);
-  const difference = compareCreate(task, finding);
+  const difference = compareCreate(tools.tables, task, finding);
   if (difference !== null) count('differences', difference.what);
   const differences = difference === null ? [] : [difference];
   const exchange = exchangeOf(task, finding);

@@ -40,6 +40,17 @@ export interface DifferenceSeen {
   /** Each side's value, redacted, at most 500 characters each. */
   legacy: string;
   orders: string;
+  /** How to know it among the differences of older builds, whose signatures were made of sentences. */
+  older?: OlderForm;
+}
+
+/** What `orders` of a difference has in any wording of its reason. */
+export interface OlderForm {
+  start: string;
+  /** The row in brackets at its end; null: none. */
+  row: string | null;
+  /** Of other differences, which start and end so too. */
+  not: readonly string[];
 }
 
 /** Recorded with its findings in one transaction. */

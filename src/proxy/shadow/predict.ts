@@ -11,6 +11,8 @@ export interface Prediction {
   message: string;
   /** One sentence: the rule, on which field. Never a value. */
   detail: string;
+  /** The rule without its sentence: its path, and its number among the rules with this path and code. */
+  rule: string;
 }
 
 /**
@@ -20,9 +22,9 @@ export interface Prediction {
 export function predict(order: unknown, facts: Omit<OrderFacts, 'type'>): Prediction | null {
   const fields: JsonObject = isObject(order) ? order : {};
   const known: OrderFacts = { ...facts, type: typeOf(fields) };
-  for (const { rule, segments } of compiled[known.type]) {
-    const culprit = breach(rule, segments, 0, order, known, fields);
-    if (culprit !== null) return predictionOf(rule, culprit, known);
+  for (const compiled of compiledRules[known.type]) {
+    const culprit = breach(compiled.rule, compiled.segments, 0, order, known, fields);
+    if (culprit !== null) return predictionOf(compiled, culprit, known);
   }
   return null;
 }
@@ -39,8 +41,11 @@ function typeOf({ type, config }: JsonObject): OrderFacts['type'] {
 }
 
 /** Paths are split once: `items[].title` is `items`, `[]`, `title`. */
-const compile = (rule: Rule) => ({ rule, segments: rule.path.match(/\[\]|[^.[\]]+/g) ?? [] });
-const compiled = { point: rulesOf.point.map(compile), qr: rulesOf.qr.map(compile) };
+const compile = (rule: Rule, _index: number, all: readonly Rule[]) => {
+  const alike = all.filter(({ path, code }) => path === rule.path && code === rule.code);
+  return { rule, segments: rule.path.match(/\[\]|[^.[\]]+/g) ?? [], id: `${rule.path}#${alike.indexOf(rule) + 1}` };
+};
+const compiledRules = { point: rulesOf.point.map(compile), qr: rulesOf.qr.map(compile) };
 
 /** The key to blame inside the value, '' for the value itself; null when the rule holds everywhere. */
 function breach(
@@ -65,9 +70,10 @@ function breach(
   return null;
 }
 
-function predictionOf(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
+function predictionOf({ rule, id }: ReturnType<typeof compile>, culprit: string, facts: OrderFacts): Prediction {
   const { status, code, why } = rule;
   // An unknown key is the caller's own text; it is named without its value.
   const path = [rule.path, culprit].filter((part) => part !== '').join('.');
-  return { status, code, path, message: rule.says?.(facts) ?? why, detail: `${path === '' ? 'order' : path}: ${why}` };
+  const detail = `${path === '' ? 'order' : path}: ${why}`;
+  return { status, code, path, message: rule.says?.(facts) ?? why, detail, rule: id };
 }

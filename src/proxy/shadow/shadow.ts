@@ -8,9 +8,10 @@ import { PuenteError } from '../../error.ts';
 import type { LegacyRequest, MappingContext, Operation, Tables, Translated } from '../../mapping/tables.ts';
 import type { ShadowFinding, ShadowTask } from '../evidence/exchange.ts';
 import { redactLosses, redactName } from '../evidence/redact.ts';
-import type { DifferenceSeen } from '../records/evidence.ts';
+import type { DifferenceSeen, OlderForm } from '../records/evidence.ts';
 import { derivedReference, fitsUpstream } from '../sales/new-link.ts';
 import { type Prediction, predict, predictedBody } from './predict.ts';
+import { rulesOf } from './rules.ts';
 
 /** What a shadow may use. Nothing in it can send: keep it so. */
 export interface ShadowTools {
@@ -48,12 +49,10 @@ function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Fi
   const { operation, source, context } = input;
   // The orders lane refuses such a body before any table.
   if (!isObject(source.body))
-    return refusedHere(legacyRefusal(operation.family, 'bad_json', ''), 'the body is no JSON object');
+    return refusedHere(operation.family, { error: 'bad_json', detail: '', by: 'body' }, 'the body is no JSON object');
   const refusal = pathRefusal(operation, task);
-  if (refusal !== null) {
-    const answer = legacyRefusal(operation.family, refusal.error, refusal.detail);
-    return refusedHere(answer, 'the path names no till of the seller');
-  }
+  if (refusal !== null)
+    return refusedHere(operation.family, { ...refusal, by: 'path' }, 'the path names no till of the seller');
   let translated: Translated;
   try {
     translated = tools.tables.request(operation, source, context);
@@ -69,36 +68,44 @@ function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Fi
   return { ...verdict, order: tools.redact(order), fired: translated.fired, losses: redactLosses(translated.losses) };
 }
 
-type Verdict = Pick<ShadowFinding, 'verdict' | 'status' | 'code' | 'error' | 'detail'>;
+type Verdict = Pick<ShadowFinding, 'verdict' | 'status' | 'code' | 'error' | 'detail' | 'cause'>;
 
-const ACCEPTED: Verdict = { verdict: 'accepted', status: null, code: null, error: null, detail: null };
+const ACCEPTED: Verdict = { verdict: 'accepted', status: null, code: null, error: null, detail: null, cause: null };
 
 /** Uses the same rows as a real refusal. */
 function refusedThere(tables: Tables, { operation, context }: ShadowInput, prediction: Prediction): Verdict {
-  const { status, code, detail } = prediction;
+  const { status, code, detail, rule, path } = prediction;
   const row = tables.error(operation.family, 'create', status, predictedBody(prediction), context);
   const { error } = legacyRefusal(operation.family, row.error, row.detail);
-  return { verdict: 'refused_there', status, code, error, detail };
+  return { verdict: 'refused_there', status, code, error, detail, cause: { by: rule, error: null, names: path } };
 }
 
 /** @throws an error that is no refusal. */
 function refusedByTable(tables: Tables, family: Family, error: unknown): Finding {
   if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
-  const { error: name, detail, row } = error.facts;
+  const { error: name, detail = '', row } = error.facts;
   const by = row === undefined ? null : tables.row(String(row));
   const why = by === null ? 'the legacy contract' : `${by.why} (${by.row})`;
   // Coverage finds the refused field by the last row that fired.
   const fired = row === undefined ? [] : [String(row)];
-  return { ...refusedHere(legacyRefusal(family, String(name), String(detail ?? '')), why), fired };
+  const refusal = { error: String(name), detail: String(detail), by: by === null ? 'contract' : String(row) };
+  return { ...refusedHere(family, refusal, why), fired };
 }
 
 /** A message contains field names, which a till may choose. */
 const MAX_MESSAGE = 200;
 
-function refusedHere({ error, message }: LegacyRefusal, why: string): Finding {
-  // Refusals that differ only in an index are the same.
-  const detail = `${withoutIndexes(message).slice(0, MAX_MESSAGE)}: ${why}`;
-  return { verdict: 'refused_here', status: null, code: null, error, detail, order: null, fired: [], losses: [] };
+function refusedHere(family: Family, refusal: { error: string; detail: string; by: string }, why: string): Finding {
+  const { error, message } = legacyRefusal(family, refusal.error, refusal.detail);
+  const detail = `${shortened(message)}: ${why}`;
+  const cause = { by: refusal.by, error: refusal.error, names: shortened(redactName(refusal.detail)) };
+  const verdict: Verdict = { verdict: 'refused_here', status: null, code: null, error, detail, cause };
+  return { ...verdict, order: null, fired: [], losses: [] };
+}
+
+/** Refusals that differ only in an index are the same. */
+function shortened(text: string): string {
+  return withoutIndexes(text).slice(0, MAX_MESSAGE);
 }
 
 interface LegacyRefusal {
@@ -196,7 +203,7 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
  * errors. Rules can't judge state, so these do not count: legacy's 401 and 403 (token, terminal), 404 (no such till),
  * 409 (busy), 429, every 5xx, a till that disconnected, and an incomplete answer.
  */
-export function compareCreate(task: ShadowTask, finding: ShadowFinding): DifferenceSeen | null {
+export function compareCreate(tables: Tables, task: ShadowTask, finding: ShadowFinding): DifferenceSeen | null {
   const { status, error, operation, outcome } = task.exchange;
   const accepted = status < 300;
   if (operation === null || outcome === 'fault' || status >= 500 || (!accepted && (status < 400 || STATE.has(status))))
@@ -206,17 +213,35 @@ export function compareCreate(task: ShadowTask, finding: ShadowFinding): Differe
   if (finding.verdict === 'accepted') {
     return accepted ? null : difference(operation, 'verdict', legacy, 'accepted', `refused ${legacy}, accepted`);
   }
-  const refusal = [finding.verdict, finding.status, finding.code, finding.error, finding.detail];
-  const orders = refusal.filter((part) => part !== null).join(' ');
-  if (accepted) return difference(operation, 'verdict', legacy, orders, `taken, ${orders}`);
-  return finding.error === error ? null : difference(operation, 'error', legacy, orders, `${legacy}, ${orders}`);
+  const what = accepted ? 'verdict' : 'error';
+  if (!accepted && finding.error === error) return null;
+  const orders = wordsOf(finding);
+  const seen = difference(operation, what, legacy, orders, `${accepted ? 'taken' : legacy}, ${kindOf(finding)}`);
+  const older = olderForm(tables, task, finding);
+  return older === null ? seen : { ...seen, older };
+}
+
+/** A finding in words, with the sentence of its reason. */
+export function wordsOf(finding: ShadowFinding): string {
+  return [...codesOf(finding), finding.detail].filter((part) => part !== null).join(' ');
+}
+
+/** Equal for findings that differ at most in the wording of their reason. One without a cause has only its words. */
+export function kindOf(finding: ShadowFinding): string {
+  const { cause } = finding;
+  if (cause === undefined || cause === null) return wordsOf(finding);
+  return [...codesOf(finding), cause.by, cause.error, cause.names].filter((part) => part !== null).join(' ');
+}
+
+function codesOf({ verdict, status, code, error }: ShadowFinding): (string | number | null)[] {
+  return [verdict, status, code, error];
 }
 
 const STATE = new Set([401, 403, 404, 409, 429]);
 /** Characters of each side of a difference. */
 const MAX_SHOWN = 500;
 
-/** The texts of a refusal are rules and fields without values; they distinguish differences. */
+/** @param kind codes, rows and fields without values; it distinguishes differences. */
 function difference(
   operation: string,
   what: DifferenceSeen['what'],
@@ -233,6 +258,40 @@ function difference(
     legacy: legacy.slice(0, MAX_SHOWN),
     orders: orders.slice(0, MAX_SHOWN),
   };
+}
+
+/**
+ * Signatures of older builds were made of sentences, and a sentence may have been reworded since: a difference that was
+ * judged under such a signature is known by everything around the sentence. Null without a sentence.
+ */
+function olderForm(tables: Tables, task: ShadowTask, finding: ShadowFinding): OlderForm | null {
+  const { cause, code, detail } = finding;
+  const operation = knownOperation(tables, task);
+  if (operation === null || cause === undefined || cause === null || detail === null) return null;
+  const [table = '', number] = cause.by.split('#');
+  const startOf = (what: string): string =>
+    [...codesOf(finding), `${what}: `].filter((part) => part !== null).join(' ');
+  if (cause.error !== null) {
+    const { message } = legacyRefusal(operation.family, cause.error, cause.names);
+    return { start: startOf(shortened(message)), row: number === undefined ? null : cause.by, not: [] };
+  }
+  const start = startOf(cause.names === '' ? 'order' : cause.names);
+  const alike = [...rulesOf.point, ...rulesOf.qr].filter((rule) => rule.path === table && rule.code === code);
+  const others = alike.filter(({ why }) => !detail.endsWith(why));
+  return { start, row: null, not: others.map(({ why }) => start + why) };
+}
+
+/** Whether two findings on one call differ at most in the wording of their reason. @param then may be of an older build. */
+export function isSameFinding(tables: Tables, task: ShadowTask, then: ShadowFinding, now: ShadowFinding): boolean {
+  if (kindOf(then) === kindOf(now)) return true;
+  const older = then.cause === undefined ? olderForm(tables, task, now) : null;
+  return older !== null && isOlderForm(older, wordsOf(then));
+}
+
+/** @param orders of a stored difference. */
+export function isOlderForm({ start, row, not }: OlderForm, orders: string): boolean {
+  const of = / \(([\w.]+#[\w.]+)\)$/.exec(orders)?.[1] ?? null;
+  return orders.startsWith(start) && of === row && !not.includes(orders);
 }
 
 /** Equal for equal differences; contains no value and no list index. */

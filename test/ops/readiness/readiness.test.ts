@@ -52,7 +52,7 @@ function seen(book: Book, creates: readonly Create[], count = MIN_SAMPLE, change
       const task = taskOf(create, { id, at: RECEIVED_AT + made, ...changes });
       const shadowed = task.exchange.lane === 'legacy' && task.exchange.stage !== 'legacy' && hasShadow(tables, task);
       const shadow = shadowed ? shadowOf(tools, task) : null;
-      const difference = shadow === null ? null : compareCreate(task, shadow);
+      const difference = shadow === null ? null : compareCreate(tables, task, shadow);
       const differences = difference === null ? [] : [difference];
       const came = fieldsThatCame(tables, task.exchange.operation, task.request);
       const found = { ...nothingFound, came, differences, compared: shadowed };

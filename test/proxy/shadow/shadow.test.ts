@@ -1,12 +1,17 @@
 /** The shadow of a create: its would-be order, the predicted verdict with its code, and the differences from legacy. */
-import { describe, expect, it } from 'vitest';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseJson } from '../../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../../src/contract/upstream.ts';
 import { PuenteError } from '../../../src/error.ts';
+import { loadTables } from '../../../src/mapping/load.ts';
 import type { ShadowFinding } from '../../../src/proxy/evidence/exchange.ts';
 import { type Prediction, predict, predictedBody } from '../../../src/proxy/shadow/predict.ts';
 import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
-import { compareCreate, hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
+import { compareCreate, hasShadow, isOlderForm, isSameFinding, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
+import { tablesDirectory } from '../../mapping/kit.ts';
 import { type Create, tables, taskOf, tools } from './kit.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from './orders.ts';
 
@@ -267,7 +272,7 @@ describe('the rules', () => {
       expect(documented).toContain(`${status} ${code}`);
       expect(why, `${path} ${code}`).toMatch(/^\S.{10,}\.$/);
       expect(source).toMatch(/^docs\/field-notes\.md /);
-      const body = predictedBody({ status, code, path, message: why, detail: why });
+      const body = predictedBody({ status, code, path, message: why, detail: why, rule: path });
       for (const family of ['point', 'qr', 'qr_v1'] as const)
         expect(tables.error(family, 'create', status, body, { exponent: 2 }).default).toBe(false);
     }
@@ -278,7 +283,7 @@ describe('beside what legacy did', () => {
   const create = intent('MLA', { amount: 1500 }, { path: { device_id: 'GERTEC-1' } });
   const fine = intent('MLA', { amount: 1500 });
   const compared = (one: Create, status: number, error: string | null) =>
-    compareCreate(taskOf(one, { status, error }), found(one));
+    compareCreate(tables, taskOf(one, { status, error }), found(one));
 
   it('legacy took what orders would refuse', () => {
     expect(compared(create, 200, null)).toMatchObject({
@@ -306,9 +311,9 @@ describe('beside what legacy did', () => {
   it('a till that left before it was told anything, and an answer that broke off, say nothing of legacy', () => {
     for (const status of [499, 200]) {
       const task = taskOf(create, { status, error: null, outcome: 'fault' });
-      expect(compareCreate(task, found(create))).toBeNull();
+      expect(compareCreate(tables, task, found(create))).toBeNull();
       expect(
-        compareCreate({ ...task, exchange: { ...task.exchange, outcome: 'ok', status: 200 } }, found(create)),
+        compareCreate(tables, { ...task, exchange: { ...task.exchange, outcome: 'ok', status: 200 } }, found(create)),
       ).not.toBeNull();
     }
   });
@@ -319,5 +324,76 @@ describe('beside what legacy did', () => {
     expect(signature(other)).toBe(signature(create));
     const cheap = intent('MLA', { amount: 3 });
     expect(new Set([signature(create), signature(create, 400), signature(cheap), signature(fine, 400)]).size).toBe(4);
+  });
+
+  const described = intent('MLM', { amount: 1500, description: 'Mesa 4' });
+
+  it('has one signature whatever the wording of a reason', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'puente-reworded-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    cpSync(tablesDirectory, folder, { recursive: true });
+    const file = join(folder, 'point/create.request.yaml');
+    const written = readFileSync(file, 'utf8');
+    const reworded = written.replace('Mexico answers 400 to a description.', 'A description is refused in Mexico.');
+    expect(reworded).not.toBe(written);
+    writeFileSync(file, reworded);
+    const other = loadTables(folder);
+    const [now, then] = [tables, other].map((of) => {
+      const task = taskOf(described);
+      return compareCreate(of, task, shadowOf({ ...tools, tables: of }, task));
+    });
+    expect(then?.orders).toContain('A description is refused in Mexico.');
+    expect(now?.orders).not.toBe(then?.orders);
+    expect(now?.signature).toBe(then?.signature);
+    const rule = found(create);
+    const said = { ...rule, detail: 'config.point.terminal_id: Another sentence.' };
+    expect(compareCreate(tables, taskOf(create), said)?.signature).toBe(compared(create, 200, null)?.signature);
+  });
+
+  it.each<[string, Create, string, boolean]>([
+    ['a rule', create, 'refused_there 400 property_value 400 config.point.terminal_id: Older words.', true],
+    ['a rule on another field', create, 'refused_there 400 property_value 400 config.point: Older words.', false],
+    ['a rule with another code', create, 'refused_there 400 property_type 400 config.point.terminal_id: Words.', false],
+    [
+      'a row',
+      described,
+      'refused_here 400 Additional property description is not allowed: Older words. (point.create.request#5)',
+      true,
+    ],
+    [
+      'another row',
+      described,
+      'refused_here 400 Additional property description is not allowed: Older words. (point.create.request#6)',
+      false,
+    ],
+    ['no row', described, 'refused_here 400 Additional property description is not allowed: the contract', false],
+    ['the contract', intent('MLA', { amount: 12.5 }), 'refused_here 400 amount is not valid: older words', true],
+    ['the body', intent('MLA', []), 'refused_here 400 Invalid JSON body: older words', true],
+    [
+      'one of two rules on one field, reworded since',
+      intent('MLA', { amount: 3 }),
+      'refused_there 400 property_value 400 transactions.payments[].amount: An amount is not below the least one.',
+      true,
+    ],
+    [
+      'the other of two rules on one field',
+      intent('MLA', { amount: 3 }),
+      'refused_there 400 property_value 400 transactions.payments[].amount: An amount is a decimal text with two decimals or none, as the currency has them.',
+      false,
+    ],
+    ['a site', intent('MLU', { amount: 1500 }), 'refused_there 400 unsupported_site 400 order: Older words.', true],
+  ])('knows an earlier difference by %s: %s', (_, one, orders, is_same) => {
+    const { older } = compared(one, 200, null) ?? {};
+    expect(older && isOlderForm(older, orders)).toBe(is_same);
+    const { cause: __, ...then } = found(one);
+    expect(isSameFinding(tables, taskOf(one), then, found(one))).toBe(true);
+  });
+
+  it('without a sentence or an operation of these tables is known by its signature alone', () => {
+    expect(compared(fine, 400, '400')?.older).toBeUndefined();
+    const task = taskOf(create);
+    const gone = { ...task, exchange: { ...task.exchange, operation: 'point.long_gone' } };
+    expect(compareCreate(tables, gone, found(create))?.older).toBeUndefined();
+    expect(isSameFinding(tables, taskOf(fine), found(fine), found(create))).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
 /** The inbox of differences: grouped by signature, judged by operators, and reopened when necessary. */
 import { expect, it } from 'vitest';
+import type { DifferenceSeen } from '../../../src/proxy/records/evidence.ts';
 import { newDifference, newExchange } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';
 
@@ -9,6 +10,7 @@ const { signature } = newDifference();
 export function differenceTests(harness: Harness): void {
   const { store } = harness;
   itIsJudged(harness);
+  itIsKnownByItsOlderForm(harness);
 
   it('groups by merchant and signature: count, first, last, the latest sample and its tables', async () => {
     const first = newExchange({ differences: [newDifference(), newDifference()] });
@@ -95,5 +97,69 @@ function itIsJudged(harness: Harness): void {
     expect([await listed(['new'], until - 1), await listed(['accepted'], until - 1)]).toEqual([0, 1]);
     expect([await listed(['new'], until), await listed(['accepted'], until)]).toEqual([1, 0]);
     expect([await listed(['new', 'accepted'], until), await listed([], until)]).toEqual([1, 0]);
+  });
+}
+
+function itIsKnownByItsOlderForm(harness: Harness): void {
+  const { store } = harness;
+  const refused = (signature: string, why: string, row = 'point.create.request#5') =>
+    newDifference({
+      signature,
+      operation: 'point.create',
+      what: 'verdict',
+      path: '',
+      legacy: '201',
+      orders: `refused_here 400 description is not allowed: ${why} (${row})`,
+    });
+  const older = { start: 'refused_here 400 description is not allowed: ', row: 'point.create.request#5', not: [] };
+  // A store remembers signatures, so each test has one of its own.
+  const anew = (signature: string) => ({ ...refused(signature, 'New words.'), older });
+  const seen = (difference: DifferenceSeen, at = NOON) =>
+    store.exchanges.recordExchanges([newExchange({ at, differences: [difference] })]);
+  const groups = async () =>
+    (await store.evidence.differences({ merchant_id: MERCHANT }, NOON)).map(
+      ({ signature, state, count, orders }) => `${signature.slice(-2)} ${state} ${count} ${orders.slice(45, 54)}`,
+    );
+  const explained = (signature: string) =>
+    store.evidence.saveDifference(
+      MERCHANT,
+      signature,
+      { state: 'explained', accepted_until: null, note: 'as agreed', who: 'ana' },
+      1,
+      auditOf('difference.explained'),
+    );
+
+  it('stays judged when its signature was made of another wording, and keeps that signature', async () => {
+    await seen(refused('00000000000000b1', 'Old words.'));
+    await explained('00000000000000b1');
+    const now = anew('00000000000000b6');
+    await seen(now, LATER);
+    await seen(now, LATER);
+    expect(await groups()).toEqual(['b1 explained 3 New words']);
+    const exchanges = await store.exchanges.exchanges({ merchant_id: MERCHANT }, 0, 9);
+    expect(exchanges.map(({ signatures }) => signatures)).toEqual(Array(3).fill(['00000000000000b1']));
+  });
+
+  it('is the judged one of those that a wording divided, and another row or answer is another one', async () => {
+    await seen(refused('00000000000000b1', 'Old words.'));
+    await explained('00000000000000b1');
+    await seen(refused('00000000000000b3', 'Some words.'), LATER);
+    await seen(refused('00000000000000b4', 'Row words.', 'point.create.request#6'), LATER);
+    await seen({ ...refused('00000000000000b5', 'Old words.'), legacy: '200' }, LATER);
+    await seen(anew('00000000000000b7'));
+    expect((await groups()).toSorted()).toEqual([
+      'b1 explained 2 New words',
+      'b3 new 1 Some word',
+      'b4 new 1 Row words',
+      'b5 new 1 Old words',
+    ]);
+  });
+
+  it('has its own group where none is stored, which stays its own', async () => {
+    const now = anew('00000000000000b2');
+    await seen(now);
+    await seen(refused('00000000000000b1', 'Old words.'), LATER);
+    await seen(now, LATER);
+    expect((await groups()).toSorted()).toEqual(['b1 new 1 Old words', 'b2 new 2 New words']);
   });
 }
