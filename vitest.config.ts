@@ -31,7 +31,7 @@ const proof = [
   'test/journeys/{assess,fidelity,limitations,migration,odoo,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',
   'test/exchanges/explain.test.ts',
   'test/store/postgres/{outage,plans,round-trips,spans,together,transfer,transfer-rows,workers}.test.ts',
-  'test/store/sqlite/{crash,upgrades}.test.ts',
+  'test/store/sqlite/upgrades.test.ts',
   'test/proxy/shadow/{differential,writes}.test.ts',
   'test/proxy/telemetry/telemetry-load.test.ts',
   'test/ops/moves/{moves-model,ramp}.test.ts',

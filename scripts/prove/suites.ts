@@ -37,7 +37,7 @@ const suites: readonly Suite[] = [
     about: 'a test upstream that resets, hangs, sends slowly and answers wrongly, over real sockets',
     promise: 'P2 P5 P6',
     what: 'whatever the network does, one order, never a wrong 2xx',
-    files: ['test/faults/network-', 'test/faults/upstream-', 'test/faults/notices.test', 'test/faults/webhooks'],
+    files: ['test/faults/network-', 'test/faults/upstream-', 'test/proxy/notices/sender', 'test/faults/webhooks'],
     counts: { NETWORK_SCENARIOS: 400 },
     seed: 'PROPERTY_SEED',
   },
@@ -95,7 +95,7 @@ const suites: readonly Suite[] = [
     about: 'every earlier schema, kills between two builds, and newer files refused',
     promise: 'P15',
     what: 'no row is lost or read as something else',
-    files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/faults/upstream-repeat', 'test/faults/storage-'],
+    files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/app/own-tables', 'test/faults/storage-'],
     counts: { NIGHT: 1 },
   },
   {

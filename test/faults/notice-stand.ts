@@ -7,12 +7,12 @@ import type { Store } from '../../src/ops/ports.ts';
 import { createSender } from '../../src/proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../../src/proxy/notices/notifier.ts';
-import type { Attempt, LoggedNotice, Notice } from '../../src/proxy/records/notices.ts';
+import type { Attempt, Notice } from '../../src/proxy/records/notices.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Backlog, fillBacklog } from './notice-backlog.ts';
 
-export const OPEN: OutboundPolicy = { allow_private: true, allow_http: true, ports: [443], own_hosts: [] };
+const OPEN: OutboundPolicy = { allow_private: true, allow_http: true, ports: [443], own_hosts: [] };
 const NOON = Date.UTC(2026, 10, 2, 12);
 
 export interface NoticeStand {
@@ -21,11 +21,7 @@ export interface NoticeStand {
   /** Epoch ms; changes only when a test sets it. */
   now: number;
   attempts: { notice: Notice; attempt: Attempt }[];
-  start(
-    more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy },
-  ): ReturnType<typeof startNotifier>;
-  /** A merchant's notices in the delivery log, newest first. */
-  log(merchant_id: string): Promise<LoggedNotice[]>;
+  start(more?: Partial<NotifierParts> & { timeout_ms?: number }): void;
   attempted(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -42,8 +38,8 @@ export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<Not
     urls: new Map(),
     now: NOON,
     attempts: [],
-    start({ timeout_ms = 5_000, policy = OPEN, ...more } = {}) {
-      const sender = createSender({ policy, userAgent: 'Puente/test', timeout_ms });
+    start({ timeout_ms = 5_000, ...more } = {}) {
+      const sender = createSender({ policy: OPEN, userAgent: 'Puente/test', timeout_ms });
       const notifier = startNotifier({
         store: stand.store.notices,
         sender,
@@ -61,13 +57,10 @@ export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<Not
         onAttempt: (notice, attempt) => void stand.attempts.push({ notice, attempt }),
         ...more,
       });
-      const stop = async (): Promise<void> => {
+      closing.push(async () => {
         await Promise.all([notifier.stop(), sender.close()]);
-      };
-      closing.push(stop);
-      return { ...notifier, stop };
+      });
     },
-    log: (merchant_id) => stand.store.notices.notices({ merchant_id }, 1_000),
     async attempted(count) {
       while (stand.attempts.length < count) await pause(5);
     },

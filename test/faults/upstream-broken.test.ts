@@ -1,6 +1,6 @@
 /** Answers broken, late, endless or foreign: never a 2xx, the same key and bytes again, one order (F4–F10, F20–F24). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../kit.ts';
+import { BRAZIL, eventually, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { legacyErrorOf } from '../proxy/http/till.ts';
 import { type Act, startFaultServer } from './fault-server.ts';
@@ -182,7 +182,7 @@ describe('an answer that is no readable order', () => {
 });
 
 describe('an upstream that does not answer', () => {
-  openForGroup(SHORT);
+  openForGroup({ ...SHORT, PUENTE_READS_TIMEOUT_MS: '9000' });
 
   it('is cut per try and in all, answered with 504, and the sale is resolved when upstream is back [F4]', async () => {
     const device = await expectDoubt(() => acts.silence);
@@ -198,6 +198,20 @@ describe('an upstream that does not answer', () => {
     const { idempotency_key, order_id } = puente.row(device);
     expect(upstream.orders.get(idempotency_key)?.id).toBe(order_id);
     expect(upstream.orders.size, 'whatever the key').toBe(orders + 1);
+  });
+
+  it('the read after a repeat ends with the deadline, and its silence does not take the success away', async () => {
+    upstream.onRead = () => acts.silence;
+    await expectRepeated((honest) => acts.unheard(honest, acts.reset));
+    upstream.onRead = (honest) => honest;
+  });
+
+  it('a slow answer to whose token it is counts against the same deadline', async () => {
+    upstream.onWho = (honest) => acts.late(honest, 1_700);
+    const creates = upstream.creates().length;
+    const told = await puente.create(puente.device(), tokenOf(BRAZIL));
+    legacyErrorOf(told);
+    expect([told.status, upstream.creates().length]).toEqual([503, creates]);
   });
 });
 

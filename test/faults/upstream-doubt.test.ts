@@ -186,6 +186,8 @@ describe('reads that are late or fail', () => {
     expect((await read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
     expect((await tell(order)).status).toBe(200);
     expect((await read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
+    upstream.onRead = () => acts.json(200, { ...before, status: 'canceled' });
+    expect((await read(id)).body, 'a terminal state, whatever its date').toMatchObject({ state: 'CANCELED' });
   });
 
   it('404 for an order that we know: the last state is kept, nothing is deleted, and the log says so [F28]', async () => {

@@ -259,7 +259,7 @@ describe('what upstream said', () => {
     expect(await accepted()).toBe(0);
   });
 
-  it('a terminal that holds an order of nobody is told busy, and is known for it once', async () => {
+  it('a terminal that holds an order of nobody is told busy, and is known for it once [F16]', async () => {
     for (let again = 0; again < 2; again++) {
       stand.answers = [refusal(409, 'already_queued_order_on_terminal')];
       expect(told(await open()).status).toBe(409);
@@ -375,7 +375,7 @@ describe('a terminal that has something', () => {
     expect(await links()).toMatchObject([{ state: 'DONE', client_answer: 'maybe', acknowledged_at: NOON }]);
   });
 
-  it('the same again is a new sale when its till has read the first one, paid', async () => {
+  it('the same again is a new sale when its till has read the first one, paid [F91]', async () => {
     const link = await live(over);
     await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
     stand.answers = [creates({}, 2)];

@@ -150,7 +150,7 @@ describe('a row that may have been sent before', () => {
     ['by a call that has not been heard of', (link) => stand.ports.memory.sales.unsettled.set(link.legacy_id, true)],
   ];
 
-  it.each(SENT_BEFORE)('%s: is not sent after the window', async (_how, sent) => {
+  it.each(SENT_BEFORE)('%s: is not sent after the window [F15]', async (_how, sent) => {
     const link = await stand.link();
     await sent(link);
     stand.now = NOON + 900_000;

@@ -1,7 +1,7 @@
 /** Searches for merchant orders: Puente's by every filter, and together with legacy's (`docs/field-notes.md` QR §2). */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
-import { eventually } from '../../kit.ts';
+import { BRAZIL, eventually } from '../../kit.ts';
 import {
   ABOVE_REAL_ONES,
   code,
@@ -28,6 +28,27 @@ describe('a reference with letters beyond ASCII', () => {
     }
     const found = await shop.bench.till(`/merchant_orders/search?external_reference=${written}`);
     expect(found.body).toMatchObject({ elements: [{ external_reference: 'Café €' }], total: 1 });
+  });
+});
+
+describe('nothing is found', () => {
+  const shop = openShop();
+
+  it('by another merchant, to whom it is as one that nobody knows', async () => {
+    const reference = freshReference();
+    await made(shop.bench.till(v1(TILL), { body: { ...PREFERENCE, external_reference: reference } }));
+    const { id } = await shop.only(reference);
+    expect((await shop.bench.till(`/merchant_orders/${id}`, { merchant: BRAZIL })).status).toBe(400);
+    expect(await shop.search({ external_reference: reference }, '/merchant_orders', BRAZIL)).toEqual(NOTHING);
+  });
+
+  it('of a sale whose create was refused', async () => {
+    const reference = freshReference();
+    const fault = { method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' };
+    await shop.bench.control('/faults', { body: fault });
+    const answer = await shop.bench.till(v2(TILL), { method: 'PUT', body: { ...SALE, external_reference: reference } });
+    expect(answer.status).toBe(400);
+    expect(await shop.search({ external_reference: reference })).toEqual(NOTHING);
   });
 });
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { paymentError } from '../../../src/contract/payments.ts';
 import { startSandbox } from '../../../src/sandbox/server.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -21,7 +20,7 @@ import {
   sellByQr,
   TELLS_NOBODY,
 } from './payment-sale.ts';
-import { CHILE, preference, preferencePath, type QrShop, TILL } from './qr-till.ts';
+import { preference, preferencePath, type QrShop, TILL } from './qr-till.ts';
 import { type Outside, startOutside } from './unruly.ts';
 
 const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0' }));
@@ -30,31 +29,6 @@ const listed = async (sale: Sale): Promise<RefundShown[]> =>
   (await shop.till(`/v1/payments/${sale.payment}/refunds`)).body as RefundShown[]; // an array in every case here
 
 describe('POST /v1/payments/{id}/refunds', () => {
-  it.each([
-    ['no body', undefined],
-    ['an empty object', {}],
-  ])('refunds all with %s', async (_form, body) => {
-    const sale = await sellByQr(shop);
-    const made = await refund(shop, sale.payment, body);
-    expect(made.status, made.text).toBe(201);
-    expect(made.body).toEqual({
-      id: expect.any(Number),
-      payment_id: sale.payment,
-      amount: 301,
-      metadata: {},
-      source: { id: ARGENTINA, name: expect.stringMatching(/./), type: 'collector' },
-      date_created: expect.stringMatching(/-04:00$/),
-      unique_sequence_number: null,
-      refund_mode: 'standard',
-      adjustment_amount: 0,
-      status: 'approved',
-      reason: null,
-      amount_refunded_to_payer: 301,
-    });
-    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded', transaction_amount_refunded: 301 });
-    expect(await listed(sale)).toMatchObject([{ id: (made.body as RefundShown).id, amount: 301 }]);
-  });
-
   it('refunds parts, and what is left as the whole', async () => {
     const sale = await sellByQr(shop);
     expect((await refund(shop, sale.payment, { amount: 100.5 })).body).toMatchObject({ amount: 100.5 });
@@ -66,34 +40,6 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(last.body, last.text).toMatchObject({ amount: 200.5 });
     expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded', transaction_amount_refunded: 301 });
     expect((await listed(sale)).map((one) => one.amount)).toEqual([100.5, 200.5]);
-  });
-
-  it('refunds the whole when the amount of a first refund is all there is', async () => {
-    const sale = await sellByQr(shop);
-    expect((await refund(shop, sale.payment, { amount: 301 })).status).toBe(201);
-    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
-  });
-
-  it('makes two refunds of two equal parts with keys of their own, and without keys once the till has read the first', async () => {
-    const sale = await sellByQr(shop);
-    const headers = [{}, {}, { 'x-idempotency-key': 'a' }, { 'x-idempotency-key': 'b' }];
-    const made = [];
-    for (const one of headers) {
-      made.push((await refund(shop, sale.payment, { amount: 10 }, one)).body as RefundShown);
-      await listed(sale);
-    }
-    expect(new Set(made.map((one) => one.id)).size).toBe(4);
-    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 40 });
-  });
-
-  it('makes one refund of two equal parts without keys while its till has not read the first', async () => {
-    const sale = await sellByQr(shop);
-    const [first, second] = [
-      await refund(shop, sale.payment, { amount: 10 }),
-      await refund(shop, sale.payment, { amount: 10 }),
-    ];
-    expect([second.status, second.body]).toEqual([first.status, first.body]);
-    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 10 });
   });
 
   it('makes one refund of a repeated key, whatever the form of the amount, and answers it again', async () => {
@@ -110,15 +56,6 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(await refundsAsked(shop, sale)).toHaveLength(1);
   });
 
-  it("never sends the client's key upstream, nor one key twice", async () => {
-    const sale = await sellByQr(shop);
-    await refund(shop, sale.payment, { amount: 10 }, { 'x-idempotency-key': 'secret of the till' });
-    await refund(shop, sale.payment, { amount: 10 });
-    const keys = (await refundsAsked(shop, sale)).map((one) => one.idempotency_key);
-    expect(new Set(keys).size).toBe(2);
-    expect(keys.join()).not.toContain('secret');
-  });
-
   it('refuses a key that comes back with another request', async () => {
     const sale = await sellByQr(shop);
     const key = { 'x-idempotency-key': 'once' };
@@ -128,104 +65,12 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(await refundsAsked(shop, sale)).toHaveLength(1);
   });
 
-  it('makes those that come together one after the other', async () => {
-    const sale = await sellByQr(shop);
-    const all = await Promise.all([10, 20, 30].map((amount) => refund(shop, sale.payment, { amount })));
-    expect(all.map((one) => one.status)).toEqual([201, 201, 201]);
-    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 60 });
-  });
-
-  it('refunds a payment of a terminal too', async () => {
-    const sale = await sellAtTerminal(shop);
-    expect((await refund(shop, sale.payment, { amount: 5.25 })).body).toMatchObject({ amount: 5.25 });
-    expect((await refund(shop, sale.payment)).body).toMatchObject({ amount: 9.75 });
-    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
-  });
-
-  it('knows a currency without decimals', async () => {
-    const change = { items: [{ title: 'Coffee', currency_id: 'CLP', unit_price: 1500, quantity: 2 }] };
-    const sale = await sellByQr(shop, { merchant: CHILE, till: TILL, change });
-    const broken = await refund(shop, sale.payment, { amount: 10.5 }, {}, CHILE);
-    expect(broken.body).toMatchObject({ status: 400, message: 'amount is not valid' });
-    const made = await refund(shop, sale.payment, { amount: 1000 }, {}, CHILE);
-    expect(made.body, made.text).toMatchObject({ amount: 1000 });
-    expect(await payment(shop, sale.payment, CHILE)).toMatchObject({ transaction_amount_refunded: 1000 });
-  });
-
-  it.each([
-    ['"ten"', 401, 4041],
-    ['null', 401, 4041],
-    ['{}', 401, 4041],
-    ['0', 401, 4040],
-    ['0.00', 401, 4040],
-    ['-1', 401, 4040],
-    ['10.005', 400, 1],
-    ['9999', 400, 4017],
-  ])('refuses the amount %s as legacy did', async (amount, status, cause) => {
-    const sale = await sellByQr(shop);
-    const answer = await shop.till(`/v1/payments/${sale.payment}/refunds`, { body: `{"amount":${amount}}` });
-    expect(paymentError.parse(answer.body)).toMatchObject({ status, cause: [{ code: cause }] });
-    expect(await payment(shop, sale.payment)).toMatchObject({ transaction_amount_refunded: 0 });
-  });
-
   it('refuses what is refunded already, with the number that clients compare', async () => {
     const sale = await sellByQr(shop);
     await refund(shop, sale.payment);
     expect((await refund(shop, sale.payment)).status, 'its answer may have been lost').toBe(201);
     await listed(sale);
     expect((await refund(shop, sale.payment)).body).toMatchObject({ status: 404, cause: [{ code: 4296 }] });
-  });
-
-  it('refuses a part of what is refunded as a whole only', async () => {
-    const sale = await sellByQr(shop, { pay: { payment_method_type: 'ticket' } });
-    const answer = await refund(shop, sale.payment, { amount: 10 });
-    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 3024 }] });
-  });
-
-  it('proxies the refund of a payment that is not ours', async () => {
-    const answer = await refund(shop, 131313131313);
-    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
-  });
-
-  it('shows on the merchant order', async () => {
-    const sale = await sellByQr(shop);
-    const { order } = await payment(shop, sale.payment);
-    await refund(shop, sale.payment, { amount: 100 });
-    const shown = (await shop.till(`/merchant_orders/${order?.id}`)).body;
-    expect(shown).toMatchObject({ order_status: 'partially_reverted', refunded_amount: 100 });
-  });
-});
-
-describe('GET …/refunds and …/refunds/{id}', () => {
-  it('are an array, with and without the slash, and one of it', async () => {
-    const sale = await sellByQr(shop);
-    expect(await listed(sale)).toEqual([]);
-    const made = (await refund(shop, sale.payment, { amount: 10 })).body as RefundShown;
-    const path = `/v1/payments/${sale.payment}/refunds`;
-    expect((await shop.till(`${path}/`)).body).toEqual(await listed(sale));
-    expect((await shop.till(`${path}/${made.id}`)).body).toMatchObject({ id: made.id, amount: 10 });
-    expect((await shop.till(`${path}/1`)).body).toMatchObject({ status: 404, cause: [{ code: 2032 }] });
-  });
-
-  it('show what somebody else refunded, also where the service hides payments', async () => {
-    const sale = await sellByQr(shop);
-    const panel = await call(`${shop.sandbox.url}/v1/orders/${sale.order_id}/refund`, {
-      method: 'POST',
-      token: tokenOf(ARGENTINA),
-      headers: { 'x-idempotency-key': 'the panel' },
-    });
-    expect(panel.status, panel.text).toBe(201);
-    const shown = await eventually(
-      () => listed(sale),
-      (all) => all.length > 0,
-    );
-    await shop.upstreamSettings({ order_payments: 'hidden' });
-    const hidden = await eventually(
-      () => listed(sale),
-      (all) => all.length > 0,
-    );
-    await shop.upstreamSettings({ order_payments: 'readable' });
-    expect(hidden).toMatchObject([{ id: shown[0]?.id, amount: 301, status: 'approved' }]);
   });
 });
 
@@ -348,30 +193,5 @@ describe('the date of a refund', () => {
       await sandbox.close();
       rmSync(settings.PUENTE_DATA_DIR, { recursive: true, force: true });
     }
-  });
-});
-
-describe('PUT /collections/{id}', () => {
-  const put = (sale: Sale, body: object) => shop.till(`/collections/${sale.payment}`, { method: 'PUT', body });
-
-  it('refunds the whole and answers the payment', async () => {
-    const sale = await sellByQr(shop);
-    const answer = await put(sale, { status: 'refunded' });
-    expect(answer.status, answer.text).toBe(200);
-    expect(answer.body).toMatchObject({ id: sale.payment, status: 'refunded', external_reference: sale.reference });
-    await payment(shop, sale.payment);
-    expect((await put(sale, { status: 'refunded' })).body).toMatchObject({ cause: [{ code: 4296 }] });
-  });
-
-  it('refuses everything else', async () => {
-    const sale = await sellByQr(shop);
-    expect((await put(sale, { status: 'cancelled' })).body).toMatchObject({ status: 400, cause: [{ code: 2063 }] });
-    expect((await put(sale, {})).body).toMatchObject({ status: 400, message: 'status is required' });
-    expect(await refundsAsked(shop, sale)).toEqual([]);
-  });
-
-  it('proxies what is not ours', async () => {
-    const answer = await shop.till('/collections/131313131313', { method: 'PUT', body: { status: 'refunded' } });
-    expect(answer.body).toMatchObject({ status: 404, cause: [{ code: 2000 }] });
   });
 });

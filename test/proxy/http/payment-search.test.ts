@@ -1,8 +1,9 @@
 /** The search that tills poll: one list of legacy's and Puente's results (`docs/field-notes.md` QR finding 18, §3). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, call, eventually, tokenOf } from '../../kit.ts';
 import { freshReference, openPayments, payment, refund, search, sellAtTerminal, sellByQr } from './payment-sale.ts';
 import { preference, preferencePath, type QrShop } from './qr-till.ts';
+import { legacyErrorOf } from './till.ts';
 
 const SEARCH = '/v1/payments/search';
 const STEP_MS = 60_000;
@@ -102,13 +103,6 @@ describe('what is found', () => {
     expect(results[0]?.order?.type).toBe('mercadopago');
   });
 
-  it("shows the till's own reference where upstream has a derived one, in a search without any", async () => {
-    const sale = await sellByQr(shop);
-    const { results } = await search(shop, { id: String(sale.payment) });
-    expect(results).toMatchObject([{ id: sale.payment, external_reference: sale.reference }]);
-    expect(results[0]?.order?.type).toBe('mercadopago');
-  });
-
   it('is one list with what legacy has, sorted and paged as one', async () => {
     const reference = freshReference();
     await sellOnLegacy(reference, 50);
@@ -180,11 +174,13 @@ describe('what is found', () => {
     expect((await shop.till(`${SEARCH}?external_reference=nothing`)).status).toBe(502);
   });
 
-  it("is a refusal of legacy's where the query is wrong, also when there is something of ours", async () => {
-    const sale = await sellByQr(shop);
-    const query = new URLSearchParams({ external_reference: sale.reference, begin_date: 'yesterday' });
-    const answer = await shop.till(`${SEARCH}?${query}`);
-    expect(answer.body).toMatchObject({ status: 400, cause: [{ code: 1 }] });
+  it('is nobody else’s, and while the service breaks off its own path says so', async () => {
+    const path = `/v1/payments/${(await sellByQr(shop)).payment}`;
+    expect((await shop.till(path, { merchant: BRAZIL })).status).toBe(404);
+    await shop.fault({ method: 'GET', path, kind: 'reset' });
+    const answer = await shop.till(path);
+    expect(legacyErrorOf(answer)).toMatchObject({ status: 503 });
+    expect(answer.body).toMatchObject({ cause: [{ code: 503 }] });
   });
 
   it('is what legacy answers for a merchant who was never on orders', async () => {

@@ -2,33 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { ARGENTINA, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { codePath, openQrShop, orderPath, preference, preferencePath, storeOrder } from './qr-till.ts';
-import { rawRequest, sendRaw } from './raw.ts';
+import { openQrShop, orderPath, preference, preferencePath } from './qr-till.ts';
 
 const shop = openForAll(() => openQrShop());
-
-const bearer = `authorization: Bearer ${tokenOf(ARGENTINA)}`;
-
-function send(line: string, headers: string[], body: object | string = ''): ReturnType<typeof sendRaw> {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return sendRaw(shop.app.public_url, rawRequest(line, [...headers, 'connection: close'], text));
-}
-
-describe('refused', () => {
-  it.each([
-    ['another syntax', ['content-type: text/xml'], '{}', 415],
-    ['a body that is no JSON', [], '{', 400],
-    ['a key given twice', [], '{"title":"a","title":"b"}', 400],
-    ['a list', [], '[]', 400],
-    ['nothing at all', [], '', 400],
-  ])('%s', async (_what, headers, body, status) => {
-    const { external_id } = shop.freshTill();
-    const answer = await send(`PUT ${orderPath(external_id)}`, [bearer, ...headers], body);
-    expect(answer.status).toBe(status);
-    expect(answer.text).toContain('"causes":[]');
-    expect(await shop.ordersAt(external_id)).toEqual([]);
-  });
-});
 
 describe('tolerated', () => {
   it('a token in the query, which goes nowhere', async () => {
@@ -40,33 +16,6 @@ describe('tolerated', () => {
     expect(asked.at(-1)?.path).toBe('/v1/orders');
     expect((await shop.till(path, { token: null })).status).toBe(200);
     expect((await shop.till(path, { token: null, method: 'DELETE' })).status).toBe(204);
-  });
-
-  it.each([
-    ['no content type', []],
-    ['an empty content type', ['content-type:']],
-    ['a charset', ['content-type: application/json; charset=UTF-8']],
-  ])('%s', async (_what, headers) => {
-    const { external_id } = shop.freshTill();
-    expect((await send(`PUT ${orderPath(external_id)}`, [bearer, ...headers], storeOrder())).status).toBe(204);
-    expect((await send(`POST ${codePath(external_id)}`, [bearer, ...headers], storeOrder())).status).toBe(201);
-  });
-
-  it('a stale body on GET and DELETE, also one that is no JSON', async () => {
-    const { external_id } = shop.freshTill();
-    await shop.till(orderPath(external_id), { method: 'PUT', body: storeOrder() });
-    const read = await send(`GET ${orderPath(external_id)}`, [bearer, 'content-type: application/json'], storeOrder());
-    expect(read.status).toBe(200);
-    const removed = await send(`DELETE ${orderPath(external_id)}`, [bearer], '{');
-    expect(removed.status).toBe(204);
-    expect(await shop.ordersAt(external_id)).toMatchObject([{ status: 'canceled' }]);
-  });
-
-  it('a bare question mark', async () => {
-    const { external_id } = shop.freshTill();
-    const answer = await send(`PUT ${orderPath(external_id)}?`, [bearer], storeOrder());
-    expect(answer.status).toBe(204);
-    expect((await send(`GET ${orderPath(external_id)}?`, [bearer])).status).toBe(200);
   });
 
   it.each([
@@ -102,14 +51,6 @@ describe('tolerated', () => {
     expect(await shop.ordersAt(external_id)).toMatchObject([
       { external_reference: '77', integration_data: { sponsor: { id: '445566' } }, items: [{ external_code: '12' }] },
     ]);
-  });
-
-  it('amounts and ids in quotes', async () => {
-    const { external_id } = shop.freshTill();
-    const items = [{ title: 'a', unit_price: '500', quantity: '1', unit_measure: 'unit', total_amount: '500' }];
-    const body = storeOrder({ total_amount: '500', items, sponsor: { id: '445566' } });
-    expect((await shop.till(orderPath(external_id), { method: 'PUT', body })).status).toBe(204);
-    expect((await shop.till(orderPath(external_id))).body).toEqual(body);
   });
 });
 

@@ -18,28 +18,6 @@ async function statesAt(till: string): Promise<string[]> {
 }
 
 describe('refused', () => {
-  it('while a buyer is paying; the order stays, and is gone once it is paid', async () => {
-    const { external_id } = shop.freshTill();
-    await put(external_id);
-    await shop.buyer(external_id, 'lock');
-    const locked = {
-      error: 'in_store_order_locked',
-      message: 'The order of this point of sale is being paid',
-      status: 409,
-      causes: [],
-    };
-    const second = await put(external_id, { external_reference: 'Factura 0003' });
-    expect([second.status, second.body]).toEqual([409, locked]);
-    const removed = await shop.till(orderPath(external_id), { method: 'DELETE' });
-    expect([removed.status, removed.body]).toEqual([409, locked]);
-    expect(await statesAt(external_id)).toEqual(['created']);
-    await shop.buyer(external_id, 'unlock');
-    await shop.buyer(external_id, 'pay');
-    const third = await put(external_id, { external_reference: 'Factura 0004' });
-    expect(third.status).toBe(204);
-    expect(await statesAt(external_id)).toEqual(['processed', 'created']);
-  });
-
   it('while the earlier create is not known, and works once it is', async () => {
     const { external_id } = shop.freshTill();
     await shop.fault({ ...LEFT_IN_DOUBT, times: 100 });
@@ -79,40 +57,4 @@ it('the earlier order is canceled upstream, whichever family put it there', asyn
   expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'canceled']);
   const again = await shop.till(orderPath(external_id), { method: 'DELETE' });
   expect([again.status, again.text]).toEqual([204, '']);
-});
-
-it('the same call again is a retry, which joins', async () => {
-  const { external_id } = shop.freshTill();
-  const [first, second] = await Promise.all([
-    shop.till(preferencePath(external_id), { body: preference() }),
-    shop.till(preferencePath(external_id), { body: preference() }),
-  ]);
-  const third = await shop.till(preferencePath(external_id), { body: preference() });
-  expect([first?.status, second?.status, third.status]).toEqual([200, 200, 200]);
-  expect([second?.body, third.body]).toEqual([first?.body, first?.body]);
-  expect(await statesAt(external_id)).toEqual(['created']);
-});
-
-it('the same sale again after it was paid is a new sale as soon as its till has asked for its reference', async () => {
-  const { external_id } = shop.freshTill();
-  await put(external_id);
-  await shop.buyer(external_id, 'pay');
-  // A read of the point of sale answers 404, which does not make the payment known to the till.
-  expect((await shop.till(orderPath(external_id))).status).toBe(404);
-  expect((await put(external_id)).status).toBe(204);
-  expect(await statesAt(external_id)).toEqual(['processed']);
-  await shop.till(
-    `/merchant_orders/search?external_reference=${encodeURIComponent(String(storeOrder().external_reference))}`,
-  );
-  expect((await put(external_id)).status).toBe(204);
-  expect(await statesAt(external_id)).toEqual(['processed', 'created']);
-});
-
-it('tills that send DELETE before every PUT lose nothing', async () => {
-  const { external_id } = shop.freshTill();
-  for (const number of [1, 2, 3]) {
-    expect((await shop.till(orderPath(external_id), { method: 'DELETE' })).status).toBe(204);
-    expect((await put(external_id, { external_reference: `sale-${external_id}-${number}` })).status).toBe(204);
-  }
-  expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'created']);
 });

@@ -3,8 +3,6 @@ import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA } from '../../kit.ts';
 import { openShop, type Shop, type UpstreamRequest } from './till.ts';
 
-export const CHILE = '700100500';
-export const URUGUAY = '700100600';
 /** The sandbox's own till, for each merchant that has QR codes only. */
 export const TILL = 'SUC001POS001';
 

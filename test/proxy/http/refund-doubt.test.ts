@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { openPayments, payment, type RefundShown, refund, refundsAsked, type Sale, sellByQr } from './payment-sale.ts';
+import { openPayments, payment, type RefundShown, refund, type Sale, sellByQr } from './payment-sale.ts';
 
 let ahead_ms = 0;
 const clock: Clock = {
@@ -50,20 +50,6 @@ describe('a refund whose answer is lost', () => {
       expect((third.body as RefundShown).id).not.toBe((again.body as RefundShown).id);
     },
   );
-
-  it('is settled by a read of the payment', async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(LOST);
-    await hideOrder(sale);
-    const key = { 'x-idempotency-key': 'settled by a read' };
-    expect((await refund(shop, sale.payment, { amount: 10 }, key)).status).toBe(504);
-    await shop.clearFaults();
-    expect(await refunded(sale)).toBe(10);
-    expect((await refund(shop, sale.payment, { amount: 20 }, { 'x-idempotency-key': 'another' })).status).toBe(201);
-    const again = await refund(shop, sale.payment, { amount: 10 }, key);
-    expect(again.status, again.text).toBe(201);
-    expect(await refundsAsked(shop, sale)).toHaveLength(2);
-  });
 });
 
 describe('a refund that was made', () => {
@@ -79,16 +65,5 @@ describe('a refund that was made', () => {
     ahead_ms += 60_000;
     const seen = await eventually(shown, (one) => (one as { order_status: string }).order_status !== 'paid');
     expect(seen).toMatchObject({ order_status: 'partially_reverted', refunded_amount: 10 });
-  });
-});
-
-describe('a refund that upstream fails at', () => {
-  it('is sent anew after a rate limit, which is told with its time', async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault({ ...REFUND, kind: 'error', status: 429, code: 'too_many' });
-    const limited = await refund(shop, sale.payment, { amount: 10 });
-    expect([limited.status, limited.headers['retry-after']]).toEqual([429, '1']);
-    expect((await refund(shop, sale.payment, { amount: 20 })).status).toBe(201);
-    expect(await refunded(sale)).toBe(20);
   });
 });

@@ -21,7 +21,7 @@ function outcomeOf(more: Partial<AfterAttempt>) {
   });
 }
 
-describe('the pause after an attempt', () => {
+describe('the pause after an attempt [F118]', () => {
   const table: [number, number][] = [
     [1, 15 * MINUTE],
     [2, 15 * MINUTE],

@@ -1,8 +1,12 @@
 /** One notice to every kind of receiver: which answers count as delivered, and the side at fault for others. */
 import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { say } from '../../../src/locales/message.ts';
 import { createSender, type SenderOptions } from '../../../src/proxy/notices/delivery.ts';
+import { type Act, type FaultServer, type FaultServerOptions, startFaultServer } from '../../faults/fault-server.ts';
+import * as acts from '../../faults/fault-server-acts.ts';
+import { makeTlsFaults } from '../../faults/fault-server-tls.ts';
 import { answer, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
 
 const closing: (() => Promise<void>)[] = [];
@@ -22,6 +26,12 @@ async function receiver(script: (socket: Socket, request: string) => void): Prom
   const made = await startPeer((socket) => onRequest(socket, (request) => script(socket, request)));
   closing.push(() => made.close());
   return made;
+}
+
+async function misbehaving(act: Act, options: FaultServerOptions = {}): Promise<FaultServer> {
+  const server = await startFaultServer(() => act, options);
+  closing.push(() => server.close());
+  return server;
 }
 
 function notice(url: string) {
@@ -53,15 +63,11 @@ describe('answers of a receiver', () => {
     expect(result.detail.text).not.toContain('secret body');
   });
 
-  it('a redirect is not followed', async () => {
-    let arrived = 0;
-    const elsewhere = await receiver((socket) => {
-      arrived++;
-      socket.write(answer(200, ''));
-    });
-    const { url } = await receiver((socket) => socket.write(answer(302, '', { location: elsewhere.url })));
-    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: 302 });
-    expect(arrived).toBe(0);
+  it.each([301, 302, 303, 307, 308])('%i with another address is not followed [F115]', async (status) => {
+    const elsewhere = await misbehaving(acts.answer(200, 'OK'));
+    const { url } = await misbehaving(acts.redirect(status, `${elsewhere.url}/latest/meta-data`));
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status });
+    expect(elsewhere.accepted()).toBe(0);
   });
 
   it('Retry-After is told', async () => {
@@ -94,14 +100,34 @@ it('the request is as it was built', async () => {
 });
 
 describe('receivers that misbehave', () => {
-  const breaking: [string, (socket: Socket) => void][] = [
-    ['close without an answer', (socket) => socket.end()],
-    ['reset', (socket) => socket.resetAndDestroy()],
-    ['speak no HTTP', (socket) => socket.write('hello\r\n\r\n')],
-  ];
-  it.each(breaking)('those that %s', async (_name, script) => {
-    const { url } = await receiver(script);
-    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+  const OK = acts.answer(200, 'OK');
+  it.each<[string, Act]>([
+    ['drip their head byte by byte', acts.drip(OK)],
+    ['close without an answer', acts.close],
+    ['reset', acts.reset],
+    ['close within their head', acts.cutAt(12, OK)],
+    ['speak no HTTP', acts.raw('hello\r\n\r\n')],
+    ['send informational answers without end', acts.informationalFlood()],
+    ['send headers without end', acts.endlessHeaders(1)],
+    ['send a header of a megabyte', acts.longHeader(1024 ** 2, 200)],
+    ['send ten thousand headers', acts.manyHeaders(10_000, 200)],
+    ['send two kinds of length', acts.lengthAndChunked(200, '{}')],
+  ])('those that %s are cut in time and size [F117]', async (_name, act) => {
+    const { url } = await misbehaving(act);
+    expect(await sender({ timeout_ms: 400 }).send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+  });
+
+  it.each<[string, Act]>([
+    ['send a gigabyte', acts.hugeBody(1024 ** 3, 200)],
+    ['never end', acts.endlessChunked(200)],
+    ['send a bomb', acts.gzipBomb(64 * 1024 ** 2, 200)],
+    ['break off', acts.wrongLength(200, 'half', 100)],
+  ])('those that say 200 and %s have it, and are read no further [F117]', async (_name, act) => {
+    const { url, heard, written } = await misbehaving(act);
+    expect(await sender({ timeout_ms: 400 }).send(notice(url))).toMatchObject({ outcome: 'delivered', status: 200 });
+    expect(heard[0]?.headers['accept-encoding']).toBe('identity');
+    // The socket buffers took some bytes before the cut, far fewer than offered.
+    expect(written()).toBeLessThan(32 * 1024 ** 2);
   });
 
   it('that hang are cut at the timeout [F117]', async () => {
@@ -153,6 +179,25 @@ describe('our own reasons', () => {
     const resolve = () => Promise.reject(Object.assign(new Error('gone'), { code: 'ENOTFOUND' }));
     expect(await sender({ resolve }).send(notice('https://till.example.com/'))).toMatchObject({ outcome: 'theirs' });
   });
+});
+
+it('a receiver whose TLS is broken gets no notice, and costs no socket and no timer, however often it is tried [F122]', async () => {
+  const { good, ...broken } = await makeTlsFaults();
+  const made = sender();
+  const resources = (): number =>
+    process.getActiveResourcesInfo().filter((name) => /TCP|TLS|Timeout|Timer/.test(name)).length;
+  for (const [name, tls] of Object.entries(broken)) {
+    const { url, heard, accepted } = await misbehaving(acts.answer(200, 'OK'), { tls });
+    const before = resources();
+    for (let nth = 0; nth < 12; nth++) {
+      expect(await made.send(notice(url)), name).toMatchObject({ outcome: 'theirs', status: null });
+    }
+    for (let wait = 0; wait < 200 && resources() > before; wait++) await pause(10);
+    expect(resources(), name).toBeLessThanOrEqual(before);
+    expect([accepted(), heard.length], name).toEqual([12, 0]);
+  }
+  const mended = await misbehaving(acts.answer(200, 'OK'), { tls: good });
+  expect(await made.send(notice(mended.url))).toMatchObject({ outcome: 'delivered' });
 });
 
 it('a connection is not kept, and close cuts what is under way', async () => {

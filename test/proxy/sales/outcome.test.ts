@@ -43,6 +43,8 @@ describe('the same whether it is a first try or a repeat', () => {
     ['201 with a list', answered(201, [ORDER]), { kind: 'ambiguous', retry: true }],
     ['201 with a foreign reference', answered(201, { ...ORDER, external_reference: 'sale-2' }), { kind: 'ambiguous' }],
     ['201 without a reference', answered(201, { ...ORDER, external_reference: undefined }), { kind: 'ambiguous' }],
+    ['201 with an id that climbs paths', answered(201, { ...ORDER, id: '../users/me' }), { kind: 'ambiguous' }],
+    ['202 with our order', answered(202, ORDER), { kind: 'ambiguous', retry: true }],
     ['201 of another merchant', answered(201, { ...ORDER, user_id: 700100300 }), { kind: 'ambiguous' }],
     ['201 with a malformed id', answered(201, { ...ORDER, id: 'ORD123' }), { kind: 'ambiguous' }],
     [
@@ -63,7 +65,7 @@ describe('the same whether it is a first try or a repeat', () => {
     ['429', answered(429, null, 1500), { kind: 'not_executed', status: 429, retry_after_ms: 1500 }],
     ['500 internal_error', answered(500, refusal('internal_error')), { kind: 'ambiguous', retry: true }],
     [
-      '500 idempotency_validation_failed',
+      '500 idempotency_validation_failed [F13]',
       answered(500, refusal('idempotency_validation_failed')),
       { kind: 'ambiguous', retry: true },
     ],
