@@ -100,5 +100,5 @@ export async function migrateStore(
   const key_mark = keyMarkOf(createVault(secretKey(config, [])));
   const failpoint = armedFailpoint(env, config);
   const { transferStore } = await import('../store/transfer/transfer.ts');
-  return transferStore({ file, url, connect_timeout_ms, key_mark, is_ahead, now: Date.now, tell, failpoint });
+  return transferStore({ file, url, connect_timeout_ms, key_mark, is_ahead, now: Date.now, report: tell, failpoint });
 }

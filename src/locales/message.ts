@@ -118,8 +118,8 @@ function spoken(words: Words, { code, facts }: Said): readonly Part[] {
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
     const sentence = name === DETAIL && typeof fact === 'string' ? { text: printable(fact), said: null } : fact;
     if (!isSentence(sentence)) {
-      const told = shown(words, name, sentence);
-      return [name, typeof told === 'string' ? printable(told) : told];
+      const value = shown(words, name, sentence);
+      return [name, typeof value === 'string' ? printable(value) : value];
     }
     within.push(partsOf(words, sentence.text, sentence.said));
     return [name, `\u0000${within.length - 1}\u0000`];

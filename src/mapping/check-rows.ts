@@ -248,7 +248,7 @@ function perSite(sites: readonly string[], proof: (site: string) => Failure[]): 
 export function checkStates(table: Filed<WrittenStates>): Failure[] {
   const { failures, complain } = complaints(table);
   const statuses = table.rows.filter((row) => row.detail === undefined).map((row) => row.status);
-  const ended = new Set<string>();
+  const taken = new Set<string>();
   const known: readonly string[] = [...orderStatuses, UNKNOWN_STATUS];
   for (const status of known) {
     if (!statuses.includes(status)) complain(null, `the order status ${status} has no row`);
@@ -258,10 +258,10 @@ export function checkStates(table: Filed<WrittenStates>): Failure[] {
     const number = numberOf(row, index);
     if (!known.includes(row.status))
       complain(number, `orders have no status '${row.status}'${whatFits(row.status, known)}`, 'status');
-    if (ended.has(row.status)) complain(number, `the order status ${row.status} has a row already`);
+    if (taken.has(row.status)) complain(number, `the order status ${row.status} has a row already`);
     const detailed = `${row.status} with ${row.detail}`;
-    if (ended.has(detailed)) complain(number, `the order status ${detailed} has a row already`);
-    ended.add(row.detail === undefined ? row.status : detailed);
+    if (taken.has(detailed)) complain(number, `the order status ${detailed} has a row already`);
+    taken.add(row.detail === undefined ? row.status : detailed);
     for (const intent of shown(row)) {
       if (!legacy.includes(intent))
         complain(number, `${table.family} has no state '${intent}'${whatFits(intent, legacy)}`, 'shows');

@@ -245,17 +245,17 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
 type Visit = (run: Run, source: unknown, at: Path) => void;
 
 /** Visits every object at a path of a shape (`[]` is any element), with its own path. */
-function visitor(path: Path, tell: (run: Run, found: object, at: Path) => void): Visit {
+function visitor(path: Path, visit: (run: Run, found: object, at: Path) => void): Visit {
   const every = path.indexOf('[]');
   const own = every === -1 ? path : path.slice(0, every);
   const read = reader(own);
   if (every === -1) {
     return (run, source, at) => {
       const found = read(source);
-      if (typeof found === 'object' && found !== null) tell(run, found, at.length === 0 ? own : [...at, ...own]);
+      if (typeof found === 'object' && found !== null) visit(run, found, at.length === 0 ? own : [...at, ...own]);
     };
   }
-  const inner = visitor(path.slice(every + 1), tell);
+  const inner = visitor(path.slice(every + 1), visit);
   return (run, source, at) => {
     const elements = read(source);
     if (!Array.isArray(elements)) return;

@@ -16,7 +16,7 @@ import type { LoadedTables, MappingContext, Operation, StateRow, Translated } fr
 import { minorUnits } from './values.ts';
 
 type Message = Exclude<ReadMessage, { kind: 'request' }>;
-interface Ask {
+interface Options {
   operation: string | null;
   status: number | null;
 }
@@ -25,9 +25,16 @@ interface Ask {
  * @param given such as site and `declined`; what only a live call knows is assumed and listed.
  * @throws PuenteError bad_request for a message that no table takes, naming what would be.
  */
-export function explainUpstream(tables: LoadedTables, message: Message, given: MappingContext, ask: Ask): Explanation {
-  if (message.kind === 'error') return explainError(tables, message, given, ask);
-  return message.kind === 'notice' ? explainNotice(tables, message, given) : explainAnswer(tables, message, given, ask);
+export function explainUpstream(
+  tables: LoadedTables,
+  message: Message,
+  given: MappingContext,
+  options: Options,
+): Explanation {
+  if (message.kind === 'error') return explainError(tables, message, given, options);
+  return message.kind === 'notice'
+    ? explainNotice(tables, message, given)
+    : explainAnswer(tables, message, given, options);
 }
 
 // An error: the row of the call's error table, and the error of the legacy API that it names.
@@ -36,14 +43,14 @@ function explainError(
   tables: LoadedTables,
   { status: read, body }: Message,
   given: MappingContext,
-  ask: Ask,
+  options: Options,
 ): Explanation {
-  const status = ask.status ?? read;
+  const status = options.status ?? read;
   if (status === null) throw notExplained(say('explain.needs_status', {}));
   if (!Number.isInteger(status) || status < 400 || status > 599)
     throw notExplained(say('explain.no_error_status', { status: String(status) }));
   const called = tables.operations.filter(({ upstream }) => upstream !== null);
-  const operation = named(called, ask.operation, 'explain.names_calls');
+  const operation = named(called, options.operation, 'explain.names_calls');
   if (operation === null || operation.upstream === null)
     throw notExplained(say('explain.needs_operation', namesOf(called)));
   const { context, assumed } = supposed(tables, null, given, new Set(['site']));
@@ -62,8 +69,8 @@ function explainError(
 
 // An answer: the answer table of the call, with the row of the states table that gives the state.
 
-function explainAnswer(tables: LoadedTables, message: Message, given: MappingContext, ask: Ask): Explanation {
-  const operation = answered(tables, message.body, ask.operation);
+function explainAnswer(tables: LoadedTables, message: Message, given: MappingContext, options: Options): Explanation {
+  const operation = answered(tables, message.body, options.operation);
   const table = tables.documents.tables.find((one) => one.table === operation.answer);
   if (table === undefined) throw notExplained(say('explain.no_answer', { operation: operation.name }));
   const order = table.from === 'nothing' || table.from === 'order' ? orderIn(message.body) : null;
@@ -76,7 +83,7 @@ function explainAnswer(tables: LoadedTables, message: Message, given: MappingCon
   try {
     const translated: Translated = tables.answer(operation, source, context);
     const fired = describeFired(tables.documents, [...first, ...translated.fired]);
-    const notes = ask.operation === null ? [say('explain.other_calls', namesOf(takers(tables, message.body)))] : [];
+    const notes = options.operation === null ? [say('explain.other_calls', namesOf(takers(tables, message.body)))] : [];
     const answer = { status: message.status ?? 200, body: translated.value.body };
     return withText({ ...found, answer, fired, losses: translated.losses, ...noted(notes) }, operation);
   } catch (error) {

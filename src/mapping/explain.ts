@@ -10,7 +10,7 @@ import { matcherOf } from './path.ts';
 import { rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Translated } from './tables.ts';
-import { askedAmount } from './values.ts';
+import { requestedAmount } from './values.ts';
 
 export type ExplainContext = MappingContext & {
   /** Epoch ms; a date of expiry counts from here. */
@@ -31,10 +31,18 @@ export interface ExplainAsk {
  * @param given such as the site; a missing value is assumed and listed.
  * @throws PuenteError bad_request for a text that can't be explained, with the form that can.
  */
-export function explain(tables: LoadedTables, text: string, given: ExplainContext, ask: ExplainAsk = {}): Explanation {
-  const message = readMessage(text, ask.kind ?? null);
+export function explain(
+  tables: LoadedTables,
+  text: string,
+  given: ExplainContext,
+  options: ExplainAsk = {},
+): Explanation {
+  const message = readMessage(text, options.kind ?? null);
   if (message.kind === 'request') return explainRequest(tables, message.request, given);
-  return explainUpstream(tables, message, given, { operation: ask.operation ?? null, status: ask.status ?? null });
+  return explainUpstream(tables, message, given, {
+    operation: options.operation ?? null,
+    status: options.status ?? null,
+  });
 }
 
 function explainRequest(tables: LoadedTables, request: ReadRequest, given: ExplainContext): Explanation {
@@ -90,7 +98,7 @@ export interface Supposed {
   assumed: Record<string, string>;
 }
 
-export interface Asked {
+export interface ExplainedCall {
   operation: Operation;
   path: Record<string, string>;
   body: unknown;
@@ -108,19 +116,19 @@ const STAND_INS: MappingContext = {
 const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
 
 /** @param given wins over derived values. @throws PuenteError refused, as the story does, for an invalid amount. */
-function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
-  const table = tables.documents.tables.find((one) => one.table === asked.operation.request);
+function suppose(tables: LoadedTables, request: ExplainedCall, given: MappingContext): Supposed {
+  const table = tables.documents.tables.find((one) => one.table === request.operation.request);
   const wanted = table ? keysOf(table) : new Set<string>();
-  const { external_pos_id } = asked.path;
-  const said: MappingContext = { ...(external_pos_id === undefined ? {} : { external_pos_id }), ...given };
-  const stood = Object.entries(STAND_INS).filter(([key]) => wanted.has(key) && said[key] === undefined);
-  const known: MappingContext = { ...Object.fromEntries(stood), ...said };
+  const { external_pos_id } = request.path;
+  const named: MappingContext = { ...(external_pos_id === undefined ? {} : { external_pos_id }), ...given };
+  const stood = Object.entries(STAND_INS).filter(([key]) => wanted.has(key) && named[key] === undefined);
+  const known: MappingContext = { ...Object.fromEntries(stood), ...named };
   const { currency, exponent } = tables.site(typeof known.site === 'string' ? known.site : null);
-  const part = wanted.has('refund_minor') ? partOf(asked.body, exponent, given) : null;
+  const part = wanted.has('refund_minor') ? partOf(request.body, exponent, given) : null;
   if (part?.transaction_id !== undefined && given.transaction_id === undefined)
     stood.push(['transaction_id', part.transaction_id]);
   return {
-    context: { currency, exponent, mode: modeOf(asked.operation), ...part, ...known },
+    context: { currency, exponent, mode: modeOf(request.operation), ...part, ...known },
     assumed: Object.fromEntries(stood.map(([key, value]) => [key, String(value)])),
   };
 }
@@ -142,6 +150,6 @@ function modeOf({ method, path }: Operation): string {
 /** Null for a refund of the whole rest. */
 function partOf(body: unknown, exponent: number, given: MappingContext): MappingContext | null {
   const { amount } = (body ?? {}) as { amount?: unknown }; // any JSON; its table decides
-  const refund_minor = askedAmount(amount, exponent);
+  const refund_minor = requestedAmount(amount, exponent);
   return refund_minor === null ? null : { refund_minor, transaction_id: given.transaction_id ?? TRANSACTION_ID };
 }

@@ -141,16 +141,16 @@ function jsonLines(body: unknown): string[] {
 function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): string[] {
   if (operation === null) return ['No operation: proxied to the legacy upstream unchanged.'];
   const head = [`Operation  ${operation.name} (${operation.method} ${operation.path})`];
-  const asks = section(
+  const upstream_calls = section(
     'Asked beside, as far as the call needs it',
     operation.asks.map((call) => `  ${call}`),
   );
-  if (operation.request === null) return [...head, untranslated(operation), ...asks];
+  if (operation.request === null) return [...head, untranslated(operation), ...upstream_calls];
   if (found.refusal) return [...head, ...refusalLines(found), ...assumedLines(found)];
   return [
     ...head,
     ...section('Upstream', upstreamLines(found.upstream)),
-    ...asks,
+    ...upstream_calls,
     ...rowLines(found),
     ...section(
       'Lost',

@@ -36,8 +36,8 @@ export type MarkedLimitation = (typeof markedInCode)[number];
 const sentence = z.string().min(12, 'say it in a sentence');
 const list = z.array(z.string().min(1)).min(1);
 /** Upstream calls by their name in exchanges. */
-const asked = z.enum(['create', 'cancel', 'refund', 'payment_search', 'merchant_order_search', 'legacy_events']);
-export type AskedName = z.infer<typeof asked>;
+const callName = z.enum(['create', 'cancel', 'refund', 'payment_search', 'merchant_order_search', 'legacy_events']);
+export type CallName = z.infer<typeof callName>;
 
 /** Facts of a call on the orders lane, all of which must hold. */
 const condition = z
@@ -54,11 +54,11 @@ const condition = z
     losses: list.optional(),
     /** Each of these calls was made upstream and answered so. */
     upstream: z
-      .array(z.strictObject({ name: asked, status: z.enum(['2xx', '4xx']).optional(), codes: list.optional() }))
+      .array(z.strictObject({ name: callName, status: z.enum(['2xx', '4xx']).optional(), codes: list.optional() }))
       .min(1)
       .optional(),
     /** None of these calls was made upstream. */
-    unasked: z.array(asked).min(1).optional(),
+    unasked: z.array(callName).min(1).optional(),
     /** The code has marked the exchange. */
     noted: z.literal(true).optional(),
   })

@@ -17,9 +17,9 @@ export function compareAnswers({ operations, tables }: Pick<Documents, 'operatio
   return (operation, legacy, orders) => {
     const root = fields.get(operation.answer ?? '');
     if (root === undefined) return [];
-    const seen: Seen = new Map();
-    compareField(root, legacy, orders, '', seen);
-    return [...seen.values()];
+    const differences: Compared = new Map();
+    compareField(root, legacy, orders, '', differences);
+    return [...differences.values()];
   };
 }
 
@@ -35,7 +35,7 @@ interface Field {
 const MOST_FIELDS = 200;
 
 /** The result for each path; the first difference is kept. */
-type Seen = Map<string, ComparedField>;
+type Compared = Map<string, ComparedField>;
 
 function fieldsOf(rows: readonly Row[], root: Field = blank('equal')): Field {
   for (const row of rows) {
@@ -63,27 +63,27 @@ function fieldAt(root: Field, path: Path): Field {
   return at;
 }
 
-function compareField(field: Field, legacy: unknown, orders: unknown, path: string, seen: Seen): void {
+function compareField(field: Field, legacy: unknown, orders: unknown, path: string, differences: Compared): void {
   if (field.matcher === 'volatile' || (legacy === undefined && orders === undefined)) return;
   const both = legacy !== undefined && orders !== undefined;
   if (field.matcher === 'presence' || !both) {
-    note(seen, path, differenceOfPresence(legacy, orders), legacy, orders);
+    note(differences, path, differenceOfPresence(legacy, orders), legacy, orders);
   } else if (field.matcher === 'numeric') {
-    note(seen, path, sameNumber(legacy, orders) ? null : 'value', legacy, orders);
+    note(differences, path, sameNumber(legacy, orders) ? null : 'value', legacy, orders);
   } else if (field.element !== null && Array.isArray(legacy) && Array.isArray(orders)) {
-    compareLists(field, field.element, legacy, orders, path, seen);
+    compareLists(field, field.element, legacy, orders, path, differences);
   } else if (field.fields.size > 0 && isObject(legacy) && isObject(orders)) {
-    compareObjects(field, legacy, orders, path, seen);
+    compareObjects(field, legacy, orders, path, differences);
   } else {
-    note(seen, path, differenceOf(legacy, orders), legacy, orders);
+    note(differences, path, differenceOf(legacy, orders), legacy, orders);
   }
 }
 
 /** Keys that no row writes are compared too: tills may read them. */
-function compareObjects(field: Field, legacy: Keyed, orders: Keyed, path: string, seen: Seen): void {
+function compareObjects(field: Field, legacy: Keyed, orders: Keyed, path: string, differences: Compared): void {
   for (const key of new Set([...field.fields.keys(), ...Object.keys(legacy), ...Object.keys(orders)])) {
     const below = path === '' ? key : `${path}.${key}`;
-    compareField(field.fields.get(key) ?? blank('equal'), legacy[key], orders[key], below, seen);
+    compareField(field.fields.get(key) ?? blank('equal'), legacy[key], orders[key], below, differences);
   }
 }
 
@@ -93,25 +93,25 @@ function compareLists(
   legacy: readonly unknown[],
   orders: readonly unknown[],
   path: string,
-  seen: Seen,
+  differences: Compared,
 ): void {
   const below = `${path}[]`;
   if (field.by === null) {
-    note(seen, path, legacy.length === orders.length ? null : 'length', legacy.length, orders.length);
+    note(differences, path, legacy.length === orders.length ? null : 'length', legacy.length, orders.length);
     for (const [index, one] of legacy.entries()) {
-      if (index < orders.length) compareField(element, one, orders[index], below, seen);
+      if (index < orders.length) compareField(element, one, orders[index], below, differences);
     }
     return;
   }
   const left = new Map(orders.map((one) => [keyOf(field, one), one]));
   for (const one of legacy) {
     const key = keyOf(field, one);
-    if (left.has(key)) compareField(element, one, left.get(key), below, seen);
-    else note(seen, below, 'missing', one, undefined);
+    if (left.has(key)) compareField(element, one, left.get(key), below, differences);
+    else note(differences, below, 'missing', one, undefined);
     left.delete(key);
   }
-  for (const one of left.values()) note(seen, below, 'extra', undefined, one);
-  if (legacy.length === 0 && orders.length === 0) note(seen, below, null, undefined, undefined);
+  for (const one of left.values()) note(differences, below, 'extra', undefined, one);
+  if (legacy.length === 0 && orders.length === 0) note(differences, below, null, undefined, undefined);
 }
 
 function keyOf(field: Field, element: unknown): string {
@@ -119,16 +119,16 @@ function keyOf(field: Field, element: unknown): string {
 }
 
 function note(
-  seen: Seen,
+  differences: Compared,
   path: string,
   difference: ComparedField['difference'],
   legacy: unknown,
   orders: unknown,
 ): void {
-  const name = seen.size < MOST_FIELDS || seen.has(path) ? path : OTHERS;
-  const before = seen.get(name);
+  const name = differences.size < MOST_FIELDS || differences.has(path) ? path : OTHERS;
+  const before = differences.get(name);
   if (before !== undefined && (before.difference !== null || difference === null)) return;
-  seen.set(name, difference === null ? { path: name, difference } : { path: name, difference, legacy, orders });
+  differences.set(name, difference === null ? { path: name, difference } : { path: name, difference, legacy, orders });
 }
 
 /** Null counts as absent: typed clients read both as null. */

@@ -72,7 +72,7 @@ export function keepsSale(table: WrittenTable, before: readonly FieldRow[], row:
   const sites = row.sites ?? laid.sites;
   const { role } = table;
   const near = before.filter((one) => isKept(one, role) && (isReplacedBy(one, row) || overlap(one.to, row.to)));
-  const hit = near.filter((one) => left(one, row.sites, laid.sites).gone.length > 0);
+  const hit = near.filter((one) => left(one, row.sites, laid.sites).replaced.length > 0);
   const other = hit.find((one) => {
     const has = one.sites ?? laid.sites;
     return !isSameInSubstance(one, row, role) || !sites.every((site) => has.includes(site));
@@ -172,11 +172,11 @@ export function left(
   one: FieldRow,
   taken: readonly string[] | undefined,
   sites: readonly string[],
-): { gone: string[]; stays: string[] } {
+): { replaced: string[]; kept: string[] } {
   const has = one.elsewhere !== undefined ? sites : (one.sites ?? sites);
   return {
-    gone: has.filter((site) => taken?.includes(site) ?? true),
-    stays: has.filter((site) => taken !== undefined && !taken.includes(site)),
+    replaced: has.filter((site) => taken?.includes(site) ?? true),
+    kept: has.filter((site) => taken !== undefined && !taken.includes(site)),
   };
 }
 
@@ -205,9 +205,9 @@ export function keepsState({ table }: WrittenStates, shipped: StateRow, row: Own
     complain(laid, row.number, 'shows', message);
     break;
   }
-  const gone = shipped.notices.filter((topic) => !row.notices.includes(topic));
-  if (gone.length === 0) return;
-  const message = `row ${shipped.number} of ${table} announces ${gone.join(', ')}, and so must this row: shops wait for it; notices can only be added`;
+  const removed = shipped.notices.filter((topic) => !row.notices.includes(topic));
+  if (removed.length === 0) return;
+  const message = `row ${shipped.number} of ${table} announces ${removed.join(', ')}, and so must this row: shops wait for it; notices can only be added`;
   complain(laid, row.number, 'notices', message);
 }
 

@@ -137,7 +137,7 @@ export function layOver(
     tables: back.map(({ table }) => table),
     converters: [...new Set(back.flatMap(({ rows }) => convertersOf(rows)))],
   };
-  const over = <Table extends Filed<WrittenTable | WrittenStates | WrittenErrors>>(
+  const layOne = <Table extends Filed<WrittenTable | WrittenStates | WrittenErrors>>(
     table: Table,
     lay: (table: Table, own: OwnFile, laying: Laying) => Table,
   ): Table => {
@@ -151,13 +151,13 @@ export function layOver(
       shipped: shippedOf(table),
     };
   };
-  const over_shipped = {
-    tables: documents.tables.map((table) => over(table, layFields)),
-    states: documents.states.map((table) => over(table, layStates)),
-    errors: documents.errors.map((table) => over(table, layErrors)),
+  const overlaid = {
+    tables: documents.tables.map((table) => layOne(table, layFields)),
+    states: documents.states.map((table) => layOne(table, layStates)),
+    errors: documents.errors.map((table) => layOne(table, layErrors)),
   };
   const limitations = documents.limitations.map((one) => countingToo(one, alike));
-  return { documents: { ...documents, ...over_shipped, limitations }, laid, failures };
+  return { documents: { ...documents, ...overlaid, limitations }, laid, failures };
 }
 
 /** A till meets a limitation by a row of one's own as by the row below that does the same. */
@@ -221,7 +221,7 @@ function layFields(table: Filed<WrittenTable>, { written }: OwnFile, laying: Lay
 
 function withRow(table: Filed<WrittenTable>, rows: FieldRow[], row: FieldRow, laying: Laying): FieldRow[] {
   const isHit = (one: FieldRow): boolean =>
-    !isOf(laying.layer, one) && isReplacedBy(one, row) && left(one, row.sites, laying.sites).gone.length > 0;
+    !isOf(laying.layer, one) && isReplacedBy(one, row) && left(one, row.sites, laying.sites).replaced.length > 0;
   const at = rows.findIndex(isHit);
   const isAlike = (one: FieldRow): boolean =>
     (one.drop !== undefined && row.drop !== undefined) || isSameInSubstance(one, row, table.role);
@@ -263,11 +263,11 @@ function narrowed(
   laying: Laying,
   replaces: string[],
 ): FieldRow[] {
-  const { gone, stays } = left(one, by.sites, laying.sites);
-  if (gone.length === 0) return [one];
-  replaces.push(`${table}#${one.number}${stays.length === 0 ? '' : ` at ${gone.join(', ')}`}`);
-  if (stays.length === 0) return [];
-  if (one.elsewhere === undefined) return [{ ...one, sites: stays }];
+  const { replaced, kept } = left(one, by.sites, laying.sites);
+  if (replaced.length === 0) return [one];
+  replaces.push(`${table}#${one.number}${kept.length === 0 ? '' : ` at ${replaced.join(', ')}`}`);
+  if (kept.length === 0) return [];
+  if (one.elsewhere === undefined) return [{ ...one, sites: kept }];
   const message = `row ${one.number} of ${table} says what happens elsewhere, so it can only be replaced at all sites: leave out sites`;
   laying.failures.push({ file: laying.file, row: by.number, key: 'sites', message });
   return [one];

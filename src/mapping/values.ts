@@ -41,7 +41,7 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
  * Minor units, from the source text of the number; null without an amount, for a refund of the whole rest.
  * @throws PuenteError refused: no number (4041), zero or less (4040), or more decimals than the currency has.
  */
-export function askedAmount(amount: unknown, exponent: number): number | null {
+export function requestedAmount(amount: unknown, exponent: number): number | null {
   if (amount === undefined) return null;
   const text = typeof amount === 'number' || typeof amount === 'string' || isExactNumber(amount) ? String(amount) : '';
   if (!NUMBER.test(text)) throw refusal('amount_not_numeric');

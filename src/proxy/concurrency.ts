@@ -66,7 +66,7 @@ export function createDrain() {
   const open = new Map<number, number>();
   let round = 0;
   let waiting: { round: number; resolve: () => void }[] = [];
-  const isOver = (asked: number): boolean => [...open.keys()].every((one) => one > asked);
+  const isDrained = (closed: number): boolean => [...open.keys()].every((one) => one > closed);
   return {
     /** Work begins; returns its ticket, for `done`. */
     begin(): number {
@@ -77,13 +77,13 @@ export function createDrain() {
       const left = (open.get(ticket) ?? 0) - 1;
       if (left > 0) return void open.set(ticket, left);
       open.delete(ticket);
-      const over = waiting.filter((one) => isOver(one.round));
-      waiting = waiting.filter((one) => !over.includes(one));
-      for (const { resolve } of over) resolve();
+      const drained = waiting.filter((one) => isDrained(one.round));
+      waiting = waiting.filter((one) => !drained.includes(one));
+      for (const { resolve } of drained) resolve();
     },
     settled(): Promise<void> {
-      const asked = round++;
-      return isOver(asked) ? Promise.resolve() : new Promise((resolve) => waiting.push({ round: asked, resolve }));
+      const closed = round++;
+      return isDrained(closed) ? Promise.resolve() : new Promise((resolve) => waiting.push({ round: closed, resolve }));
     },
     open: () => [...open.values()].reduce((sum, count) => sum + count, 0),
   };
@@ -92,7 +92,7 @@ export function createDrain() {
 /** Counts calls under way, so that a loop can wait until fewer are. */
 export function createInFlightCount() {
   let running = 0;
-  let ended = (): void => undefined;
+  let onEnd = (): void => undefined;
   return {
     async run<Made>(work: () => Promise<Made>): Promise<Made> {
       running++;
@@ -100,7 +100,7 @@ export function createInFlightCount() {
         return await work();
       } finally {
         running--;
-        ended();
+        onEnd();
       }
     },
     running: () => running,
@@ -108,7 +108,7 @@ export function createInFlightCount() {
     async below(limit: number): Promise<void> {
       while (running >= limit)
         await new Promise<void>((resolve) => {
-          ended = resolve;
+          onEnd = resolve;
         });
     },
   };
@@ -156,12 +156,12 @@ export function createLru<Value>(capacity: number) {
   // Maps here, because most keys come once: an object makes each key unique among all strings first, three times the work.
   let young = new Map<string, Value>();
   let old = new Map<string, Value>();
-  const turn = (): void => {
+  const age = (): void => {
     old = young;
     young = new Map();
   };
   const set = (key: string, value: Value): void => {
-    if (young.size >= capacity / 2 && !young.has(key)) turn();
+    if (young.size >= capacity / 2 && !young.has(key)) age();
     young.set(key, value);
     old.delete(key);
   };
@@ -178,8 +178,8 @@ export function createLru<Value>(capacity: number) {
       young.delete(key);
       old.delete(key);
     },
-    /** Drops entries that were not used since the last turn. */
-    turn,
+    /** Drops entries that were not used since the last call of this. */
+    age,
   };
 }
 
@@ -224,11 +224,11 @@ interface Entry {
 export function createCache() {
   const brief = createLru<Entry>(CAPACITY);
   const long = createLru<Entry>(CAPACITY);
-  let turned_at = 0;
-  const turnIfDue = (now: number): void => {
-    if (Math.abs(now - turned_at) < BRIEF_MS) return;
-    brief.turn();
-    turned_at = now;
+  let aged_at = 0;
+  const ageIfDue = (now: number): void => {
+    if (Math.abs(now - aged_at) < BRIEF_MS) return;
+    brief.age();
+    aged_at = now;
   };
   /** A key may be requested with long and brief freshness; the last request counts. */
   const put = (key: string, entry: Entry, fresh_ms: number): Lru<Entry> => {
@@ -238,7 +238,7 @@ export function createCache() {
     return its;
   };
   const peek = <Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined => {
-    turnIfDue(now);
+    ageIfDue(now);
     const known = brief.get(key) ?? long.get(key);
     if (known === undefined || now < known.at || now - known.at >= Math.min(fresh_ms, known.kept_ms)) return undefined;
     return known.answer as Promise<Answer>; // stored under its own key
@@ -254,12 +254,12 @@ export function createCache() {
       key: string,
       now: number,
       fresh_ms: number,
-      ask: () => Promise<Answer>,
+      request: () => Promise<Answer>,
       keep: (answer: Answer) => boolean | number = () => true,
     ): Promise<Answer> {
       const known = peek<Answer>(key, now, fresh_ms);
       if (known !== undefined) return known;
-      const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: ask() };
+      const entry: Entry = { at: now, kept_ms: Number.POSITIVE_INFINITY, answer: request() };
       const entries = put(key, entry, fresh_ms);
       const forget = (): void => {
         if (entries.get(key) === entry) entries.delete(key);

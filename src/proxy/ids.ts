@@ -63,7 +63,7 @@ const LARGEST_INTEGER = 2n ** 63n - 1n;
  */
 export function orderNumberOf({ merchant_order_id, payment_id }: Link, real_id?: unknown): string {
   if (merchant_order_id !== null) return String(merchant_order_id);
-  const said = String(real_id);
-  if (/^\d{1,19}$/.test(said) && BigInt(said) <= LARGEST_INTEGER) return said;
+  const text = String(real_id);
+  if (/^\d{1,19}$/.test(text) && BigInt(text) <= LARGEST_INTEGER) return text;
   return String(FIRST_DERIVED_ORDER + BigInt(payment_id ?? 0));
 }

@@ -71,7 +71,7 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       reads: createRecentReads(parts.now),
     },
     /** When this process requested a refund, by refund id: monotonic ms. */
-    asked: createLru<number>(REFUNDS_REMEMBERED),
+    requested_at: createLru<number>(REFUNDS_REMEMBERED),
     tokens: {
       proofs: createProofs(),
       /** When this process stored an accepted token, by fingerprint: monotonic ms. */
@@ -94,7 +94,7 @@ export type Sent =
   | { kind: 'not_sent'; link: Link }
   | { kind: 'in_doubt'; link: Link; busy: boolean }
   /** The row was terminal already; nothing was sent. */
-  | { kind: 'over'; link: Link };
+  | { kind: 'terminal'; link: Link };
 
 /** A create in flight, and the retries that wait for it. */
 export interface Flight {

@@ -111,7 +111,7 @@ async function decide(ports: Parts, kept: Kept): Promise<void> {
       evidence: { ...sums, window_ms: ports.settings.safety.window_ms },
     };
     try {
-      await (mode === 'armed' ? stop(ports, kept, merchant, trip) : tell(ports, kept, trip));
+      await (mode === 'armed' ? stop(ports, kept, merchant, trip) : noteTrip(ports, kept, trip));
       return;
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
@@ -136,7 +136,7 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
 }
 
 /** Reports, once a window, what the stop would have done. */
-async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
+async function noteTrip(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
   if (kept.logged_at !== null && trip.at < kept.logged_at + ports.settings.safety.window_ms) return;
   kept.logged_at = trip.at;
   await ports.store.audit.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));

@@ -138,10 +138,10 @@ function repeatCreate(world: World, known: KeyEntry, mark: string): Answer {
 function isReferenceTaken(world: World, merchant: Merchant, reference: string): boolean {
   const holder = world.references.get(`${merchant.user_id}/${reference}`);
   if (holder === undefined || world.settings.reference_unique === 'not_checked') return false;
-  return world.settings.reference_unique === 'among_all' || !isOver(holder);
+  return world.settings.reference_unique === 'among_all' || !isTerminal(holder);
 }
 
-function isOver(order: Order): boolean {
+function isTerminal(order: Order): boolean {
   return !['created', 'at_terminal', 'action_required'].includes(order.status);
 }
 

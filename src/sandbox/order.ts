@@ -123,8 +123,9 @@ function move(world: World, order: Order, status: OrderStatus, detail: string, t
   order.transaction.status = status;
   order.transaction.status_detail = transaction_detail;
   touch(world, order);
-  const over = status !== 'at_terminal' && (status !== 'action_required' || world.settings.action_required === 'final');
-  if (over) leavePlace(world, order);
+  const is_terminal =
+    status !== 'at_terminal' && (status !== 'action_required' || world.settings.action_required === 'final');
+  if (is_terminal) leavePlace(world, order);
   if (status !== 'at_terminal') announceOrder(world, order, `order.${status}`);
 }
 

@@ -31,7 +31,7 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
     holdings: (merchant_id) => countAll(reads, merchant_id),
     openWork: async (id) => (await reads.open.get(id, id, id, now(), id, id, now(), id)) ?? NO_WORK,
     async eraseMerchant(merchant_id, audit) {
-      const gone = await countAll(reads, merchant_id);
+      const erased = await countAll(reads, merchant_id);
       for await (const keys of listsOf(reads.links, merchant_id))
         await commit({ steps: linkSteps(keys, 'erase_links') });
       const at = now();
@@ -46,9 +46,9 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
         await commit({ steps: [{ ...step('erase_from_bulk_move', ...values), changes: 1 }] });
       }
       const is_known = (await reads.merchant.get(merchant_id)) !== undefined;
-      await commit(lastUnit(merchant_id, is_known, audit(gone), now()));
+      await commit(lastUnit(merchant_id, is_known, audit(erased), now()));
       await emptyLog();
-      return gone;
+      return erased;
     },
   } satisfies Partial<StoreMethods>;
 }

@@ -121,20 +121,20 @@ export function tidierOf(
   );
   const list = (found: { sequence: number }[]) => JSON.stringify(found.map((row) => row.sequence));
   return async (exchanges_before, messages_before, limit) => {
-    const gone = await old.all(exchanges_before, limit);
+    const deleted = await old.all(exchanges_before, limit);
     const from = messages === 'of kept' ? exchanges_before : Number.MIN_SAFE_INTEGER;
-    const going = new Set(gone.map((row) => row.sequence));
+    const deleted_sequences = new Set(deleted.map((row) => row.sequence));
     const found = await captured.all(from, messages_before, limit);
-    const erased = found.filter((row) => !going.has(row.sequence)).slice(0, limit - gone.length);
-    if (gone.length + erased.length === 0) return 0;
+    const erased = found.filter((row) => !deleted_sequences.has(row.sequence)).slice(0, limit - deleted.length);
+    if (deleted.length + erased.length === 0) return 0;
     const result = await writer.commit({
       steps: [
-        { write: 'delete_exchanges', values: [list(gone)] },
+        { write: 'delete_exchanges', values: [list(deleted)] },
         { write: 'erase_messages', values: [list(erased)] },
       ],
     });
     if (result.kind !== 'done') throw new PuenteError('store_failed', `Old exchanges were not deleted: try again.`);
-    return gone.length + erased.length;
+    return deleted.length + erased.length;
   };
 }
 

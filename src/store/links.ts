@@ -67,30 +67,30 @@ async function openLink(
   revision: number | undefined,
 ): ReturnType<StoreMethods['openLink']> {
   let cause = '';
-  let seen: InTheWay | null = null;
+  let met: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const opening = decide(seen ?? NOTHING_MET);
-    if (opening.kind !== 'open' && seen === null) {
-      seen = await inTheWay(reads, link);
+    const opening = decide(met ?? NOTHING_MET);
+    if (opening.kind !== 'open' && met === null) {
+      met = await inTheWay(reads, link);
       continue;
     }
     if (opening.kind === 'join' || opening.kind === 'busy') return { opening, link: opening.link, elsewhere: null };
     if (opening.kind === 'unwanted') return { opening, link, elsewhere: null };
-    if (seen?.is_used) return { opening: { kind: 'used' }, link, elsewhere: null };
-    const steps = [insertLink(link, seen?.retriable ?? null, revision)];
+    if (met?.is_used) return { opening: { kind: 'used' }, link, elsewhere: null };
+    const steps = [insertLink(link, met?.retriable ?? null, revision)];
     const result = await writer.commit({ steps, locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
-    const before = seen?.retriable?.legacy_id ?? null;
-    seen = await inTheWay(reads, link);
-    if (revision !== undefined && seen.revision !== revision)
+    const before = met?.retriable?.legacy_id ?? null;
+    met = await inTheWay(reads, link);
+    if (revision !== undefined && met.revision !== revision)
       return { opening: { kind: 'moved' }, link, elsewhere: null };
     // A sale that this create may repeat is decided on first.
-    if ((seen.retriable?.legacy_id ?? null) !== before) continue;
+    if ((met.retriable?.legacy_id ?? null) !== before) continue;
     // The other lane holds the slot; or held it, and then the opening is tried again.
-    if (result.kind === 'conflict' && seen.elsewhere !== null) {
-      return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
+    if (result.kind === 'conflict' && met.elsewhere !== null) {
+      return { opening: { kind: 'elsewhere' }, link, elsewhere: met.elsewhere };
     }
     if (result.kind === 'constraint' && !UNIT_IS_HELD.test(cause)) break;
   }

@@ -26,14 +26,14 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
     async tidyOld(limits, limit) {
       const { links_before, notices_before, events_before, sums_before, tokens_before } = limits;
       const links = await reads.links(links_before, limit);
-      const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
+      const deleted = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
       const notices = keysOf(await reads.notices.all(notices_before, notices_before, notices_before, limit));
       const incidents = keysOf(await reads.incidents.all(notices_before, limit));
       const events = keysOf(await reads.events.all(events_before, limit));
       const sums = (await reads.sums.get(dayOf(sums_before), limit, dayOf(sums_before), limit))?.count ?? 0;
       const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
       return {
-        ...gone,
+        ...deleted,
         notices:
           (await write('notices', notices.length, noticeSteps(notices))) +
           (await write('notices', incidents.length, incidentSteps(incidents))),

@@ -60,11 +60,11 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
     legacySalesMade: ({ merchant_id, since, until, after, limit }) =>
       made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     async tidyLegacySales(before, at, limit) {
-      const gone = (await old.all(before, at, limit)).map(({ sequence }) => sequence);
-      if (gone.length === 0) return 0;
-      const values = [JSON.stringify(gone)];
+      const old_sequences = (await old.all(before, at, limit)).map(({ sequence }) => sequence);
+      if (old_sequences.length === 0) return 0;
+      const values = [JSON.stringify(old_sequences)];
       const result = await writer.commit({ steps: [{ write: 'delete_legacy_sales', values }] });
-      if (result.kind === 'done') return gone.length;
+      if (result.kind === 'done') return old_sequences.length;
       throw new PuenteError('store_failed', 'Old sales created on legacy were not deleted: try again.');
     },
   } satisfies Partial<StoreMethods>;

@@ -53,7 +53,7 @@ interface Table {
 /** Written by triggers with every change of the order, and found by its key. */
 const STATUS = `(SELECT order_status FROM link_states WHERE link_states.legacy_id = links.legacy_id
   ORDER BY link_states.revision DESC LIMIT 1)`;
-const endedAs = (statuses: readonly string[]): string =>
+const withStatus = (statuses: readonly string[]): string =>
   `state = 'DONE' AND ${STATUS} IN (${statuses.map((status) => `'${status}'`).join(', ')})`;
 
 export const linksTable: Table = {
@@ -66,10 +66,10 @@ export const linksTable: Table = {
   states: {
     open: `${LIVE} AND state = 'LIVE'`,
     in_doubt: `${LIVE} AND state <> 'LIVE'`,
-    paid: endedAs(statusesOf.paid),
-    canceled: endedAs(statusesOf.canceled),
-    declined: endedAs(statusesOf.declined),
-    expired: endedAs(statusesOf.expired),
+    paid: withStatus(statusesOf.paid),
+    canceled: withStatus(statusesOf.canceled),
+    declined: withStatus(statusesOf.declined),
+    expired: withStatus(statusesOf.expired),
     refused: oneOfThese('state', ['REJECTED', 'NOT_SENT']),
     lost: `state = 'LOST'`,
     not_known: `state = 'DONE' AND coalesce(${STATUS}, '') NOT IN (${Object.values(statusesOf)
@@ -140,11 +140,11 @@ function pagesOf<Row extends { created_at: number }>(reader: Reader, table: Tabl
   };
   const page = async (filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<Row>> => {
     if (filter.reference !== undefined && filter.merchant_id === undefined) return ofAnyMerchant(filter, before, limit);
-    const asked = listingOf(table, filter, before);
-    if (asked === null) return { rows: [], next: null };
-    const { select, stride, conditions, of_index, bottom, rangeOf } = asked;
+    const listing = listingOf(table, filter, before);
+    if (listing === null) return { rows: [], next: null };
+    const { select, stride, conditions, of_index, bottom, rangeOf } = listing;
     const rows: Row[] = [];
-    let top = asked.top;
+    let top = listing.top;
     for (let looked_at = 0; ; looked_at += STRIDE) {
       const [last] = stride === null ? [] : await run<Row>(of_index, stride, ...rangeOf(top, bottom));
       const floor = last === undefined ? bottom : placeOf(last);

@@ -15,7 +15,7 @@ import {
   writtenInteger,
 } from '../../src/contract/json.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { askedAmount, decimalText, minorUnits } from '../../src/mapping/values.ts';
+import { decimalText, minorUnits, requestedAmount } from '../../src/mapping/values.ts';
 import {
   factsOf,
   findRefund,
@@ -234,12 +234,12 @@ describe('the amount of a refund', () => {
     ['1E+1', 1000],
     ['0.01', 1],
   ])('%s is %s', (amount, expected) => {
-    expect(askedAmount(amount, 2)).toBe(expected);
+    expect(requestedAmount(amount, 2)).toBe(expected);
   });
 
   it('has no decimals where the currency has none', () => {
-    expect(askedAmount(exact('10.00'), 0)).toBe(10);
-    expect(() => askedAmount(10.5, 0)).toThrow(expect.objectContaining({ code: 'refused' }));
+    expect(requestedAmount(exact('10.00'), 0)).toBe(10);
+    expect(() => requestedAmount(10.5, 0)).toThrow(expect.objectContaining({ code: 'refused' }));
   });
 
   it.each<[unknown, string]>([
@@ -267,7 +267,7 @@ describe('the amount of a refund', () => {
     ['1e-5', 'invalid_property'],
     ['1e20', 'invalid_property'],
   ])('%s is refused: %s', (amount, error) => {
-    expect(() => askedAmount(amount, 2)).toThrow(
+    expect(() => requestedAmount(amount, 2)).toThrow(
       expect.objectContaining({
         code: 'refused',
         message: `The refund was refused: ${error}`,

@@ -275,9 +275,9 @@ describe('what upstream said', () => {
     stand.answers = [creates()];
     const answer = await open();
     if (answer.kind !== 'answer') throw new Error('it was proxied');
-    await answer.over?.(true);
+    await answer.onClosed?.(true);
     expect(await links()).toMatchObject([{ acknowledged_at: NOON }]);
-    await answer.over?.(false);
+    await answer.onClosed?.(false);
     expect(await links()).toMatchObject([{ acknowledged_at: null }]);
   });
 
@@ -448,7 +448,7 @@ describe('a terminal that has something', () => {
       const [link] = await links();
       const answeredAt = () => stand.ports.memory.sales.answered.get(requestOf(link as Link))?.at_ms; // it was just opened
       expect(answeredAt()).toBeGreaterThan(0);
-      await lost.over?.(false);
+      await lost.onClosed?.(false);
       expect(answeredAt(), 'nobody was told').toBeUndefined();
       expect(await arrivedAt(SINCE)).toMatchObject({ status: 201 });
       expect(answeredAt()).toBeGreaterThan(0);

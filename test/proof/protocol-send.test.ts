@@ -56,7 +56,7 @@ describe('a retry that waited for a create', () => {
       token: TOKEN,
       sent: Promise.resolve({ kind: 'created', link }),
     });
-    expect(await sendInTurn(stand.ports, link, PLAN)).toMatchObject({ kind: 'over' });
+    expect(await sendInTurn(stand.ports, link, PLAN)).toMatchObject({ kind: 'terminal' });
   });
 });
 
@@ -87,10 +87,10 @@ describe('a create that has its outcome', () => {
     ['DONE', 'ERROR', 'created'],
     ['DONE', 'CANCELED', 'created'],
     ['DONE', 'ABANDONED', 'created'],
-    ['REJECTED', 'OPEN', 'over'],
-    ['NOT_SENT', 'OPEN', 'over'],
-    ['LOST', 'ABANDONED', 'over'],
-    ['LOST', 'CONFIRMATION_REQUIRED', 'over'],
+    ['REJECTED', 'OPEN', 'terminal'],
+    ['NOT_SENT', 'OPEN', 'terminal'],
+    ['LOST', 'ABANDONED', 'terminal'],
+    ['LOST', 'CONFIRMATION_REQUIRED', 'terminal'],
   ])('%s and shown as %s is %s', async (state, legacy_state, kind) => {
     expect((await send(await known({ state, legacy_state }))).kind).toBe(kind);
     expect(stand.asked).toEqual([]);
@@ -103,7 +103,7 @@ describe('an order that nobody was told of and that a dead process may have take
   it('is over when its cancel has worked, and the report says so', async () => {
     stand.answers = [answered(200, orderOf({ status: 'canceled' }, 50))];
     const link = await known(MARKED);
-    expect(await send(link)).toMatchObject({ kind: 'over' });
+    expect(await send(link)).toMatchObject({ kind: 'terminal' });
     expect(await stand.store.audit.audits(1)).toMatchObject([
       { reason: encoded(say('settled.canceled', {})), subject: link.legacy_id },
     ]);

@@ -146,16 +146,16 @@ export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
   },
   asked_items: {
     says: "the items as the till sent them, v1 or v2, with the site's currency where an item names none",
-    convert: (value, { context }) => ({ value: itemsOf(value as Asked, text(context.currency) ?? '') }), // the body of a QR create
+    convert: (value, { context }) => ({ value: itemsOf(value as RequestedSale, text(context.currency) ?? '') }), // the body of a QR create
   },
   asked_notice_url: {
     says: "the till's own `notification_url`, null when it gave none",
-    convert: (value) => ({ value: text((value as Asked).notification_url) || null }), // as above
+    convert: (value) => ({ value: text((value as RequestedSale).notification_url) || null }), // as above
   },
   asked_sponsor: {
     says: "the till's own `sponsor_id` of v1, or `sponsor.id` of v2, as text; null when it gave none",
     convert: (value) => {
-      const sponsor = sponsorOf(value as Asked); // as above
+      const sponsor = sponsorOf(value as RequestedSale); // as above
       return { value: sponsor === null ? null : String(sponsor) };
     },
   },
@@ -175,10 +175,10 @@ function sumsOf({ reads, context }: Given): Sums | undefined {
   if (status !== 'processed' && status !== 'refunded') return undefined;
   const exponent = exponentOf(context);
   const payment = (payments as OrderPayments)?.[0]; // the contract declares this list
-  const asked_minor = minorUnits(payment?.amount, exponent);
-  const sale_minor = minorUnits(total, exponent) ?? asked_minor ?? Number(context.amount_minor);
-  const own_paid_minor = minorUnits(payment?.paid_amount, exponent) ?? asked_minor ?? 0;
-  const paid_minor = sale_minor - (asked_minor ?? 0) + own_paid_minor;
+  const requested_minor = minorUnits(payment?.amount, exponent);
+  const sale_minor = minorUnits(total, exponent) ?? requested_minor ?? Number(context.amount_minor);
+  const own_paid_minor = minorUnits(payment?.paid_amount, exponent) ?? requested_minor ?? 0;
+  const paid_minor = sale_minor - (requested_minor ?? 0) + own_paid_minor;
   if (status === 'refunded')
     return { sale_minor, paid_minor, refunded_minor: paid_minor, status: 'refunded', status_detail: 'refunded' };
   const refunded_minor = minorUnits(payment?.refunded_amount, exponent) ?? 0;
@@ -217,15 +217,15 @@ function amountNumber(minor: number, context: MappingContext): unknown {
 }
 
 /** The part of a till's body that its merchant order shows; checked when the sale was made. */
-export interface Asked {
+export interface RequestedSale {
   notification_url?: unknown;
   sponsor_id?: unknown;
   sponsor?: { id?: unknown } | null;
   total_amount?: unknown;
-  items?: AskedItem[] | null;
+  items?: RequestedItem[] | null;
 }
 
-interface AskedItem {
+interface RequestedItem {
   id?: unknown;
   sku_number?: unknown;
   category?: unknown;
@@ -238,9 +238,9 @@ interface AskedItem {
 }
 
 /** Only v2 has a total (`docs/field-notes.md` QR §1.1). */
-function itemsOf(asked: Asked, currency: string): unknown[] {
-  const is_v2 = asked.total_amount !== undefined;
-  return (asked.items ?? []).map((item) => ({
+function itemsOf(requested: RequestedSale, currency: string): unknown[] {
+  const is_v2 = requested.total_amount !== undefined;
+  return (requested.items ?? []).map((item) => ({
     id: numberOrText(is_v2 ? item.sku_number : item.id),
     title: text(item.title) ?? '',
     description: text(item.description) ?? '',
@@ -258,6 +258,6 @@ function numberOrText(written: unknown): string {
 }
 
 /** The number of the integrator's account, v1 or v2; null without one. */
-export function sponsorOf({ sponsor_id, sponsor }: Asked): unknown {
+export function sponsorOf({ sponsor_id, sponsor }: RequestedSale): unknown {
   return wholeNumber(sponsor_id ?? sponsor?.id).value ?? null;
 }

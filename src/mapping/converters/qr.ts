@@ -16,7 +16,7 @@ import {
   NOTHING,
   wholeNumber,
 } from '../values.ts';
-import { type Asked, sponsorOf } from './payments.ts';
+import { type RequestedSale, sponsorOf } from './payments.ts';
 
 // The limits of items in a QR order, and the folding of more than ten items (`docs/field-notes.md` Orders §1.2).
 
@@ -209,7 +209,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
   },
   sponsor_number: {
     says: 'the `sponsor_id` of v1, or `sponsor.id` of v2, as a number; null when there is none',
-    convert: (value) => ({ value: sponsorOf(value as Asked) || null }), // the body of a QR create
+    convert: (value) => ({ value: sponsorOf(value as RequestedSale) || null }), // the body of a QR create
   },
   sent_items: {
     says: "each item as v1 answers it: as it was sent, the words of v2 in those of v1, the site's currency or an empty text where it had none, other keys left out",

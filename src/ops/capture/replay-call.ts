@@ -6,7 +6,7 @@ import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.
 import { type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
 import { PuenteError } from '../../error.ts';
 import type { MappingContext, Translated } from '../../mapping/tables.ts';
-import { askedAmount, minorUnits } from '../../mapping/values.ts';
+import { minorUnits, requestedAmount } from '../../mapping/values.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { referenceOf } from '../../proxy/qr/held-body.ts';
 import { momentOf } from './call.ts';
@@ -79,7 +79,7 @@ function givenThen({ operation, source, context }: Again['asked'], sent: Sent | 
   if (order_id !== undefined) given.order_id = order_id;
   if (operation.upstream !== 'refund' || sent?.body === undefined || sent.body === null) return given;
   const { amount } = Object(source.body) as { amount?: unknown }; // any JSON; its table checks it
-  const refund_minor = askedAmount(amount, Number(context.exponent));
+  const refund_minor = requestedAmount(amount, Number(context.exponent));
   return refund_minor === null ? given : { ...given, refund_minor, transaction_id: body.transactions?.[0]?.id };
 }
 

@@ -1,6 +1,6 @@
 /** Evaluates an exchange: which source fields reached the other side, which were lost, how the sides differ. */
 import { legacyError } from '../../contract/legacy-errors.ts';
-import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
+import type { CallName, LimitationCondition } from '../../mapping/limitations.ts';
 import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
 import { createLru } from '../concurrency.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
@@ -254,7 +254,7 @@ function wasAnswered(note: UpstreamNote, { name, status, codes }: Wanted): boole
 }
 
 /** The type proves that every name in `limitations.yaml` is the name of an upstream call. */
-function isOneOf(names: readonly (AskedName & UpstreamCall['name'])[], name: string): boolean {
+function isOneOf(names: readonly (CallName & UpstreamCall['name'])[], name: string): boolean {
   return names.some((one) => one === name);
 }
 

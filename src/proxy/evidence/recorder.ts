@@ -106,10 +106,10 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
 
 async function within(duration_ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, duration_ms);
   });
-  await Promise.race([work, over]);
+  await Promise.race([work, timeout]);
   clearTimeout(timer);
 }
 

@@ -246,7 +246,7 @@ function shadowOf(
   if (operation.upstream !== 'create' && !operation.double_read) return null;
   return {
     exchange,
-    request: askedIn(call, request),
+    request: requestOf(call, request),
     legacy_body: call.watched?.whole === true ? sent.body : null,
     token,
     site: merchant?.site ?? null,
@@ -259,10 +259,10 @@ function shadowOf(
 function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
   const { operation, draft } = call;
   if (operation === null || draft.fired.length === 0) return [];
-  return fieldsThatCame(tables.of(call.proven_id), operation.name, askedIn(call, request));
+  return fieldsThatCame(tables.of(call.proven_id), operation.name, requestOf(call, request));
 }
 
-function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request'] {
+function requestOf(call: Ongoing, request: IncomingMessage): ShadowTask['request'] {
   return { path: call.path, query: queryOf(request), headers: withoutSecrets(request), body: call.body };
 }
 

@@ -106,7 +106,7 @@ export type LegacyAnswer =
       body: unknown;
       headers?: Record<string, string>;
       /** Runs after the call. @param whole the answer was sent; false when the client disconnected before. */
-      over?: (whole: boolean) => Promise<void>;
+      onClosed?: (whole: boolean) => Promise<void>;
     }
   /** Proxied: the bytes go to the legacy upstream unchanged. */
   | { kind: 'proxy' }
@@ -212,9 +212,9 @@ export function answerUpstreamError(
       merchant: call.merchant.id,
     });
   }
-  const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
+  const requested_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
   // Official clients wait as long as the answer says, and a second otherwise (`docs/field-notes.md` Point §1.9).
-  const wait_s = told_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
+  const wait_s = requested_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
   return refused(
     call.operation.family,
     passes ? 'not_yet' : row.error,

@@ -68,7 +68,7 @@ export interface Exchanges {
 /** @param over runs after an answer has left, off the request path; its errors are logged. */
 export function createExchanges(
   ports: Ports,
-  over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  afterAnswer: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Exchanges {
   const following = createDrain();
   const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -77,7 +77,7 @@ export function createExchanges(
       await call.work;
       // No till waits for upstream calls from here on.
       call.draft.is_payment = false;
-      await over(call, request, response);
+      await afterAnswer(call, request, response);
     } catch (error) {
       const cause = error instanceof Error ? error.message : 'unknown';
       const { legacy_id } = call.draft;

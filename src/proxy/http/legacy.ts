@@ -127,7 +127,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   const { ports } = door;
   const [request, response] = handled;
   const { family } = operation;
-  const tell = (answer: Answered): void => finish(door, operation, response, answer, call);
+  const reply = (answer: Answered): void => finish(door, operation, response, answer, call);
   call.operation = operation;
   call.draft.is_payment = isPayment(operation);
   call.token = readToken(request);
@@ -136,22 +136,22 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
     // Without a token: where merchants start on legacy, legacy answers the call.
     if (ports.settings.merchants.stage === 'legacy') return proxyBytes(door, call, handled);
     call.lane = 'orders';
-    return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
+    return reply(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
   }
   call.path = pathValues(request.params);
   for (let choice = 0; choice < MAX_CHOICES; choice++) {
     const lane = await chooseLaneOf(ports, operation, call, token);
-    if (lane.lane === 'refused') return tell(refused(family, lane.error));
-    if (isDeprecated(call.merchant)) await tellDeprecation(ports, call, call.merchant, operation, token, response);
+    if (lane.lane === 'refused') return reply(refused(family, lane.error));
+    if (isDeprecated(call.merchant)) await addDeprecation(ports, call, call.merchant, operation, token, response);
     if (lane.lane === 'orders') {
       const answer = await translate(door, operation, call, lane, token, request);
-      if (answer.kind === 'answer') return tell(answer);
+      if (answer.kind === 'answer') return reply(answer);
       if (answer.kind === 'moved') continue;
     }
     if (isShadowed(lane.stage)) noteHeaders(call, request); // counted only: no header refuses a proxied call
     if (await proxyOperation(door, call, operation, token, handled)) return;
   }
-  return tell(refused(family, 'unavailable'));
+  return reply(refused(family, 'unavailable'));
 }
 
 function isDeprecated(merchant: Merchant | null): merchant is Merchant {
@@ -159,7 +159,7 @@ function isDeprecated(merchant: Merchant | null): merchant is Merchant {
 }
 
 /** Adds the headers for a proven token of the merchant only: others must not learn the plans for its tills. */
-async function tellDeprecation(
+async function addDeprecation(
   ports: Ports,
   call: Ongoing,
   merchant: Merchant,
@@ -259,7 +259,7 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
 
 type Door = Pick<LegacyDoor, 'ports'>;
 
-/** Answers a call of the orders lane; `answer.over` runs once the till has the answer, or disconnected. */
+/** Answers a call of the orders lane; `answer.onClosed` runs once the till has the answer, or disconnected. */
 function finish(door: Door, operation: Operation, response: Response, answer: Answered, { draft }: Ongoing): void {
   const duration_ms = performance.now() - draft.started_tick_ms;
   door.ports.log.info('call', {
@@ -268,7 +268,7 @@ function finish(door: Door, operation: Operation, response: Response, answer: An
     lane: 'orders',
     duration_ms: Math.round(duration_ms),
   });
-  if (answer.over !== undefined) afterwards(door, operation, response, answer.over, draft);
+  if (answer.onClosed !== undefined) afterwards(door, operation, response, answer.onClosed, draft);
   sendAnswer(response, answer);
   door.ports.memory.failpoint('answer.sent');
 }
@@ -278,11 +278,11 @@ function afterwards(
   door: Door,
   operation: Operation,
   response: Response,
-  over: (whole: boolean) => Promise<void>,
+  onClosed: (whole: boolean) => Promise<void>,
   { legacy_id }: ExchangeDraft,
 ): void {
   const closed = (): void => {
-    over(response.writableFinished).catch((error: unknown) =>
+    onClosed(response.writableFinished).catch((error: unknown) =>
       door.ports.log.error('what follows an answer failed', {
         ...(legacy_id === null ? {} : { legacy_id }),
         operation: operation.name,

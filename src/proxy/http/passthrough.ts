@@ -14,7 +14,6 @@ import type { Log } from '../log.ts';
 import { refused, sendAnswer } from './answer.ts';
 import { watchCall } from './exchange.ts';
 import {
-  askForBody,
   dropHopByHop,
   hasQueryToken,
   isHeldBack,
@@ -22,6 +21,7 @@ import {
   namedForThisHop,
   readsAsSingle,
   readToken,
+  sendContinue,
 } from './request.ts';
 
 /** Longest silence of the legacy upstream; longer than any till waits. What is in front of Puente must wait longer. */
@@ -115,7 +115,7 @@ function sendRequest(onward: ClientRequest, request: IncomingMessage, response: 
     if (hints++ < MOST_HINTS) passHint(hint, response);
   });
   if (!isHeldBack(request)) return;
-  onward.once('continue', () => askForBody(request));
+  onward.once('continue', () => sendContinue(request));
   // Set here, because the library skips `proxyReq` for a request that has it.
   onward.setHeader('Expect', '100-continue');
   onward.flushHeaders();

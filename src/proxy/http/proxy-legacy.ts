@@ -10,7 +10,7 @@ import { chooseLane, type Named } from '../routing/lane.ts';
 import { beginProxied, isTerminalRefund } from '../routing/legacy-ledger.ts';
 import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
-import { askWhose } from '../routing/token-ownership.ts';
+import { verifiedMerchant } from '../routing/token-ownership.ts';
 import type { Secret } from '../vault.ts';
 import { READING } from './admission.ts';
 import { type Answered, answerThrown, refused, sendAnswer } from './answer.ts';
@@ -84,7 +84,7 @@ async function isBrownedOut(
   const window = brownoutOf(call.merchant, operation, now);
   if (window === null) return false;
   // Only a proven token may learn of it. The legacy lane has not verified it so far; legacy judges any other token.
-  if ((await askWhose(ports, token)) !== call.merchant?.id) return false;
+  if ((await verifiedMerchant(ports, token)) !== call.merchant?.id) return false;
   call.is_drill = true;
   ports.count('brownout_refusals', operation.name);
   const wait = { 'retry-after': String(brownoutWait_s(window, now)) };
@@ -162,7 +162,7 @@ async function isRefused(ports: Ports, call: Ongoing): Promise<boolean> {
   const { token, merchant, merchant_id } = call;
   if (token === null || merchant_id === null) return false;
   if (policyOf(ports, merchant, 'unknown_endpoint') !== 'refuse') return false;
-  return (await askWhose(ports, token)) === merchant_id;
+  return (await verifiedMerchant(ports, token)) === merchant_id;
 }
 
 // Paths that no route has matched.

@@ -107,7 +107,7 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   if (declared > limit_bytes) return null;
   if (declared === 0) return Buffer.alloc(0);
-  askForBody(request);
+  sendContinue(request);
   const chunks: Buffer[] = [];
   let length = 0;
   while (length <= limit_bytes && length !== declared) {
@@ -317,7 +317,7 @@ export function isHeldBack(request: IncomingMessage): boolean {
 }
 
 /** Sends the 100, once; does nothing for a client that does not wait. */
-export function askForBody(request: IncomingMessage): void {
+export function sendContinue(request: IncomingMessage): void {
   const response = (request as Held)[HELD];
   delete (request as Held)[HELD];
   if (response !== undefined && !response.headersSent && !response.destroyed) response.writeContinue();

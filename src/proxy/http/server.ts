@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Express } from 'express';
 import { PuenteError } from '../../error.ts';
 import { batchPerTick, createEntries, createQueue, type Place, type Queue } from '../concurrency.ts';
-import { askForBody, type HeadFault, headFault, isHeldBack, noteHeldBack, takeAbsoluteForm } from './request.ts';
+import { type HeadFault, headFault, isHeldBack, noteHeldBack, sendContinue, takeAbsoluteForm } from './request.ts';
 
 export interface ListenOptions {
   name: string;
@@ -45,10 +45,10 @@ export interface Listening {
   /**
    * From now on every answer is the last of its connection. Idle connections stay open: a call that is sent at this
    * moment is answered, and the client's next call goes elsewhere.
-   * @param told_ms how long to expect new connections: load balancers may open one per call until they read `/readyz`.
+   * @param accept_ms how long to expect new connections: load balancers may open one per call until they read `/readyz`.
    * @param known_ms how long to wait for the clients that are connected, when that is longer.
    */
-  farewell(told_ms: number, known_ms: number): Promise<void>;
+  farewell(accept_ms: number, known_ms: number): Promise<void>;
 }
 
 interface Call {
@@ -64,7 +64,7 @@ const CHECK_INTERVAL_MS = 1_000;
 /** @throws PuenteError bad_setting when the address can't be taken, with the setting to change. */
 export function listen(app: Express, options: ListenOptions): Promise<Listening> {
   const limits = {
-    ...bornAsExpress(app),
+    ...withExpressPrototypes(app),
     maxHeaderSize: options.header_limit_bytes,
     headersTimeout: options.headers_timeout_ms,
     requestTimeout: options.request_timeout_ms,
@@ -93,8 +93,8 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
       return options.refuse(request, response, fault);
     }
     connections.inTurn(response, () => {
-      if (isHeldBack(request) && options.mayHoldBack?.(request) !== true) askForBody(request);
-      whenCome(request, () => {
+      if (isHeldBack(request) && options.mayHoldBack?.(request) !== true) sendContinue(request);
+      whenReceived(request, () => {
         connections.begin(response);
         serve({ request, response });
       });
@@ -127,10 +127,10 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
       resolve({
         port,
         close: (grace_ms) => close(server, grace_ms),
-        async farewell(told_ms, known_ms) {
+        async farewell(accept_ms, known_ms) {
           is_leaving = true;
-          if (told_ms > 0) await pause(told_ms);
-          await untilAlone(server, known_ms - told_ms);
+          if (accept_ms > 0) await pause(accept_ms);
+          await untilAlone(server, known_ms - accept_ms);
         },
       });
     });
@@ -141,9 +141,9 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
  * Requests and responses that have Express's prototype from the start. Express sets it on each one, which costs nothing
  * when it is set already (10 % more calls a second of an application that does nothing).
  */
-function bornAsExpress(app: Express) {
+function withExpressPrototypes(app: Express) {
   class Request extends IncomingMessage {}
-  class Response<Asked extends IncomingMessage> extends ServerResponse<Asked> {}
+  class Response<Received extends IncomingMessage> extends ServerResponse<Received> {}
   Object.setPrototypeOf(Request.prototype, app.request);
   Object.setPrototypeOf(Response.prototype, app.response);
   // They have Express's methods now, which the compiler can't see.
@@ -153,7 +153,7 @@ function bornAsExpress(app: Express) {
 }
 
 /** Calls `go` once the awaited part of the body has arrived; never when the client disconnects before. */
-function whenCome(request: IncomingMessage, go: () => void): void {
+function whenReceived(request: IncomingMessage, go: () => void): void {
   const isThere = (): boolean => request.complete || request.readableLength >= WAITED_BYTES;
   const declared = Number(request.headers['content-length'] ?? 0);
   if (isThere() || isHeldBack(request) || declared > WAITED_BYTES) {
@@ -184,12 +184,12 @@ function endBadly(status: string, duplex: Duplex, connections: Connections): voi
   const socket = duplex as Socket; // Node hands over the connection's own
   if (!connections.isOpen(socket)) return void socket.destroy();
   const owed = connections.owed(socket);
-  if (owed === null) tellStatus(socket, status);
+  if (owed === null) sendStatus(socket, status);
   else if (isSettled(owed)) connections.endWith(owed);
   else socket.destroy(); // half an answer has left; a status would be read as part of it
 }
 
-function tellStatus(socket: Duplex, status: string): void {
+function sendStatus(socket: Duplex, status: string): void {
   if (!socket.writable) return void socket.destroy();
   // A client that does not read the answer must not keep the connection.
   const limit = setTimeout(() => socket.destroy(), CHECK_INTERVAL_MS).unref();
@@ -375,13 +375,13 @@ function join(line: Line, response: ServerResponse, idle: Queue<Line>): void {
 function runNext(line: Line): void {
   const [next] = line.open;
   const run = next?.run ?? null;
-  if (next === undefined || run === null || isOver(line, next.response)) return;
+  if (next === undefined || run === null || isAnswerImpossible(line, next.response)) return;
   next.run = null; // the end of a later call, which was refused, does not run it again
   run();
 }
 
 /** True when no answer can be sent any more, or the last answer of the connection has left. */
-function isOver({ socket, last, open }: Line, response: ServerResponse): boolean {
+function isAnswerImpossible({ socket, last, open }: Line, response: ServerResponse): boolean {
   const is_behind = last !== null && open.every((one) => one.response !== last);
   return response.closed || socket.destroyed || socket.writableEnded || is_behind;
 }

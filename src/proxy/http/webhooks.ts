@@ -37,7 +37,7 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
   const router = Router({ caseSensitive: true });
   const isFull = watchInbox(door);
   router.post('/webhooks/orders', async (request, response) => {
-    const tell = (...answer: Parameters<typeof answered>): void => sendAnswer(response, answered(...answer));
+    const reply = (...answer: Parameters<typeof answered>): void => sendAnswer(response, answered(...answer));
     const body = await peekBody(request, MAX_EVENT_BYTES);
     const query = new URLSearchParams(request.url.split('?', 2)[1] ?? '');
     const headers = singleHeaders(request);
@@ -45,34 +45,34 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
     if (event === null) {
       door.ports.count('events', 'unreadable');
       door.ports.log.warn('an event was not understood', { cause: shapeOf(body) });
-      tell(400, { error: 'bad_request', message: 'No order id or external reference was found' });
+      reply(400, { error: 'bad_request', message: 'No order id or external reference was found' });
       return;
     }
     if (event.type !== undefined && event.type !== 'order' && event.type !== 'orders') {
       door.ports.count('events', 'other_topic');
-      tell(200, { received: true });
+      reply(200, { received: true });
       return;
     }
     const verified = isVerified(door, event, query, headers);
     if (!verified && door.secret !== null && door.unverified === 'refuse') {
       door.ports.count('events', 'refused');
-      tell(401, { error: 'unauthorized', message: 'The signature is missing or wrong' });
+      reply(401, { error: 'unauthorized', message: 'The signature is missing or wrong' });
       return;
     }
     if (event.data?.id === undefined && event.data?.external_reference === undefined) {
       door.ports.count('events', 'no_order');
-      tell(200, { received: true });
+      reply(200, { received: true });
       return;
     }
     if (!verified && (await isFull())) {
       door.ports.count('events', 'shed');
       const message = 'Too many events wait; send it again later';
-      tell(503, { error: 'unavailable', message }, { 'retry-after': RETRY_AFTER_S });
+      reply(503, { error: 'unavailable', message }, { 'retry-after': RETRY_AFTER_S });
       return;
     }
     await keep(door, event, verified);
     door.ports.memory.failpoint('event.received');
-    tell(200, { received: true });
+    reply(200, { received: true });
     door.ports.memory.wakeups.events.wake();
   });
   return router;
@@ -129,8 +129,9 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const isOurs = type === undefined || type.startsWith('order');
   // The panel's simulator sends an unrelated query id; the body names the order (`docs/field-notes.md` Point §3.3).
   const id = orderId(event.data?.id) ?? orderId(query.get('data.id')) ?? (isOurs ? anyOrderId(body) : undefined);
-  const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
-  const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;
+  const external_reference = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
+  const reference =
+    external_reference !== undefined && ORDER_REFERENCE.test(external_reference) ? external_reference : undefined;
   const user_id = event.user_id !== undefined && USER_ID.test(event.user_id) ? event.user_id : undefined;
   const named = event.data?.id ?? query.get('data.id') ?? undefined;
   if (id === undefined && reference === undefined && isOurs && named === undefined) return null;

@@ -29,7 +29,7 @@ export interface NotifierParts extends AttemptParts {
 export function startNotifier(parts: NotifierParts) {
   const stopping = new AbortController();
   const flights = createEntries<Flight>();
-  const turns = new Map<string, number>();
+  const served = new Map<string, number>();
   const places = createPlaces(POLL_MS);
   const backlog = createBacklog(parts.store, parts);
   let turn = 0;
@@ -37,7 +37,7 @@ export function startNotifier(parts: NotifierParts) {
   const wake = (): void => bell.abort(WOKEN);
 
   function begin(notice: Notice, receiver: Receiver | null, host: string | null): void {
-    turns.set(notice.merchant_id, ++turn);
+    served.set(notice.merchant_id, ++turn);
     const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
       flights.delete(kindOf(notice));
       wake();
@@ -60,7 +60,7 @@ export function startNotifier(parts: NotifierParts) {
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     const waiting = inTurns(
       due.filter((notice) => !underWay.has(kindOf(notice))),
-      (id) => turns.get(id) ?? 0,
+      (id) => served.get(id) ?? 0,
     );
     for (const notice of waiting) {
       if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;

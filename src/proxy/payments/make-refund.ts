@@ -47,7 +47,7 @@ export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested
 
 /** Records when the whole answer is sent; before, an equal call counts longer as a repeat (`docs/protocol.md` §3.9). */
 export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
-  const over = async (whole: boolean): Promise<void> => {
+  const onClosed = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.answered_at === null) {
         await ports.store.refunds.saveRefund(refund, { answered_at: ports.clock.now() });
@@ -57,7 +57,7 @@ export function answerRefund(ports: Ports, refund: Refund, answer: Answered): An
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
     }
   };
-  return { ...answer, over };
+  return { ...answer, onClosed };
 }
 
 async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_minor: number | null): Promise<Made> {
@@ -74,17 +74,17 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
   const terms = { arrived_at: call.received_at, join_window_ms: ports.settings.create.join_window_ms };
-  const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
+  const result: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
   await storedNotes(ports, link.merchant_id);
   const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
-    seen.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
-    if (seen.recognised.kind !== 'new') return seen.recognised.refund;
+    result.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
+    if (result.recognised.kind !== 'new') return result.recognised.refund;
     needRoom(ports);
     return 'open';
   });
-  if (opened) ports.memory.asked.set(refund.id, tickOf(ports.clock));
-  const { recognised } = seen;
+  if (opened) ports.memory.requested_at.set(refund.id, tickOf(ports.clock));
+  const { recognised } = result;
   if (recognised.kind === 'key_reused') return refusedAs(call, 'key_reused');
   if (recognised.kind === 'in_progress') return refusedAs(call, 'refund_in_progress');
   if (refund.state === 'DONE' && refund.answered_at !== null && refund.client_key === null)
@@ -110,7 +110,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
  */
 function ageOf(ports: Ports, { id, created_at }: Refund): number {
   const age_ms = ports.clock.now() - created_at;
-  const requested_ms = ports.memory.asked.get(id);
+  const requested_ms = ports.memory.requested_at.get(id);
   return requested_ms === undefined ? age_ms : Math.min(age_ms, tickOf(ports.clock) - requested_ms);
 }
 
@@ -133,8 +133,8 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
     const saved = await ports.store.refunds.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     ports.memory.failpoint('refund.settled');
     // Merchant orders and notices depend on the order.
-    const seen = await lookAtOrder(ports, link, plan);
-    return { kind: 'made', refund: saved, link: seen.link };
+    const result = await lookAtOrder(ports, link, plan);
+    return { kind: 'made', refund: saved, link: result.link };
   }
   if (verdict.kind !== 'unknown') {
     const state = verdict.kind === 'refused' ? 'REFUSED' : 'NOT_SENT';
@@ -158,9 +158,9 @@ async function findOut(
   const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
   ports.log.warn('refund: outcome not known', { legacy_id: link.legacy_id, cause });
   if (outcome.kind === 'answered' && outcome.status === 401) await upstreamRefusal(ports, call, 'refund', outcome);
-  const seen = await lookAtOrder(ports, link, plan);
-  if (seen.settled?.state === 'DONE') return { kind: 'made', refund: seen.settled, link: seen.link };
-  if (seen.settled === null) await ports.store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
+  const result = await lookAtOrder(ports, link, plan);
+  if (result.settled?.state === 'DONE') return { kind: 'made', refund: result.settled, link: result.link };
+  if (result.settled === null) await ports.store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
   return refusedAs(call, 'outcome_unknown');
 }
 

@@ -37,9 +37,9 @@ export async function findUnseenPayment(
   payment_id: string,
 ): Promise<Link | null> {
   const { at, traits } = await readTraits(ports, token, merchant_id, payment_id);
-  const seen = traits === null ? null : await linkOfPayment(ports, token, merchant_id, traits, at);
-  if (seen === null) return null;
-  const link = seen.payment_id === payment_id ? seen : await refreshLink(ports, seen, token);
+  const found = traits === null ? null : await linkOfPayment(ports, token, merchant_id, traits, at);
+  if (found === null) return null;
+  const link = found.payment_id === payment_id ? found : await refreshLink(ports, found, token);
   // Of several payment attempts at one sale, the order names the one that counts.
   return link.payment_id === payment_id ? link : null;
 }
@@ -99,8 +99,8 @@ export async function linkOfPayment(
   const isDerived = external_reference !== link.client_reference;
   // The client may have used its own reference elsewhere before: then the order must name this payment.
   if (!isDerived && (link.state !== 'LIVE' || link.payment_id !== null)) return null;
-  const seen = await withPayment(ports, token, link, payment, known_at);
-  return isDerived || seen.payment_id === String(payment.id) ? seen : null;
+  const found = await withPayment(ports, token, link, payment, known_at);
+  return isDerived || found.payment_id === String(payment.id) ? found : null;
 }
 
 async function withPayment(

@@ -111,8 +111,8 @@ async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<
   const { exponent } = ports.tables.site(call.merchant.site);
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   return ports.memory.mutex.run(link.legacy_id, async () => {
-    const seen = await lookAtOrder(ports, link, { token: call.token, exponent, deadline });
-    return seen.link;
+    const result = await lookAtOrder(ports, link, { token: call.token, exponent, deadline });
+    return result.link;
   });
 }
 

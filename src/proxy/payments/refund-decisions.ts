@@ -10,7 +10,7 @@ import type { Link } from '../sales/link.ts';
 import { hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
-import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
 export type Recognised =
@@ -117,7 +117,7 @@ export function judgeRefund(
     if (isOther(node, requested, exponent)) return { ...unknown, other: true };
     return { kind: 'made', facts: factsOf(node, exponent) };
   }
-  if (status === 429 || saysNotYet(outcome)) return repeated ? unknown : { kind: 'not_executed' };
+  if (status === 429 || isNotReady(outcome)) return repeated ? unknown : { kind: 'not_executed' };
   if (status < 400 || status === 408 || status >= 500) return unknown;
   if (errorCode(body) === 'idempotency_key_already_used') return unknown;
   // A repeat is refused as well because an earlier try works now, or has worked.
@@ -125,18 +125,20 @@ export function judgeRefund(
 }
 
 function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRefund, exponent: number): boolean {
-  const said_minor = minorUnits(node.amount, exponent);
-  if (amount_minor !== null && said_minor !== undefined && said_minor !== amount_minor) return true;
+  const reported_minor = minorUnits(node.amount, exponent);
+  if (amount_minor !== null && reported_minor !== undefined && reported_minor !== amount_minor) return true;
   return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;
 }
 
 /** Orders refund all that is left only as a whole. After a discount the till's amount is more than was paid. */
 export function isEverything(
-  asked_minor: number,
+  requested_minor: number,
   { paid_minor, refunded_minor, sale_minor }: Omit<Sums, 'ever_refunded_minor'>,
 ): boolean {
   const discounted = paid_minor < sale_minor;
-  return asked_minor === paid_minor - refunded_minor || (discounted && asked_minor === sale_minor - refunded_minor);
+  return (
+    requested_minor === paid_minor - refunded_minor || (discounted && requested_minor === sale_minor - refunded_minor)
+  );
 }
 
 /** Facts of a refund in doubt; null when the fresh order does not show it. @param claimed ids of the other refunds. */
@@ -197,14 +199,14 @@ export interface LookPlan {
 export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Promise<Look> {
   const { order_id } = link;
   if (order_id === null) return { link, order: null, settled: null };
-  const seen = await ports.memory.mutex.run(`order:${order_id}`, async () => {
+  const result = await ports.memory.mutex.run(`order:${order_id}`, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const order = await readOrder(ports, plan.token, order_id, plan.deadline);
     if (order === null || order === 'missing') return { link: current, order: null };
     return { link: await applyOrder(ports, current, order), order };
   });
-  if (seen.order === null) return { ...seen, settled: null };
-  return { ...seen, settled: await settleDoubt(ports, link.legacy_id, seen.order, plan.exponent) };
+  if (result.order === null) return { ...result, settled: null };
+  return { ...result, settled: await settleDoubt(ports, link.legacy_id, result.order, plan.exponent) };
 }
 
 /** True while a refund of the sale has no outcome. */
@@ -221,10 +223,10 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
   const facts = findRefund(order, doubtful, claimed, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
-  const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
+  const isGivenUp = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   // After a total refund it neither happened nor can, unless that one fails.
   const isRefunded = order.status === 'refunded' && !nodesOf(order).some(({ status }) => status === 'processing');
-  if (!isOver && !isRefunded) return null;
+  if (!isGivenUp && !isRefunded) return null;
   ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
   return ports.store.refunds.saveRefund(doubtful, { state: 'REFUSED' });
 }
@@ -268,15 +270,15 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
   const { exponent } = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
   const deadline = ports.clock.now() + ports.settings.create.deadline_ms;
   const isDue = (await unfinishedRefunds(ports, link, exponent)).length > 0;
-  const seen =
+  const result =
     isDue && token !== null ? await lookAtOrder(ports, link, { token, exponent, deadline }) : { link, order: null };
-  const left = isDue ? await unfinishedRefunds(ports, seen.link, exponent) : [];
+  const left = isDue ? await unfinishedRefunds(ports, result.link, exponent) : [];
   const age_ms = ports.clock.now() - Math.max(...left.map(({ refund }) => refund.created_at));
   // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
-  const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(({ refund }) => isOpen(refund));
+  const isGivenUp = age_ms >= GIVEN_UP_AFTER_MS && result.order !== null && !left.some(({ refund }) => isOpen(refund));
   const isUnseen = left.some(({ isShown }) => !isShown);
-  const next_check_at = left.length === 0 || isOver ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
-  await changeLink(ports, seen.link, () => ({ change: { next_check_at } }));
+  const next_check_at = left.length === 0 || isGivenUp ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
+  await changeLink(ports, result.link, () => ({ change: { next_check_at } }));
 }
 
 interface Unfinished {

@@ -1,5 +1,5 @@
 /** The calls that refund a payment. */
-import { askedAmount } from '../../mapping/values.ts';
+import { requestedAmount } from '../../mapping/values.ts';
 import { answered, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
@@ -11,7 +11,7 @@ import { refundBody, refundContext } from './refund-view.ts';
 export async function createRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'proxy' };
   const { amount } = call.body as { amount?: unknown }; // only JSON objects are accepted
-  const requested_minor = askedAmount(amount, ports.tables.site(call.merchant.site).exponent);
+  const requested_minor = requestedAmount(amount, ports.tables.site(call.merchant.site).exponent);
   // Read before the refund, so that a made refund is answered at once.
   const nickname = await nicknameOf(ports, call);
   const made = await makeRefund(ports, call, call.link, requested_minor);

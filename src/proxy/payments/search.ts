@@ -91,11 +91,12 @@ async function inOurWords(
   ports: Ports,
   call: LegacyCall,
   result: ShownPayment,
-  asked_at: number,
+  requested_at: number,
 ): Promise<ShownPayment> {
-  const link = await linkOfPayment(ports, call.token, call.merchant.id, result, asked_at);
+  const link = await linkOfPayment(ports, call.token, call.merchant.id, result, requested_at);
   if (link === null) return result;
-  if (link.payment_id !== String(result.id) || link.updated_at < asked_at) return ownView(ports, call, link, result);
+  if (link.payment_id !== String(result.id) || link.updated_at < requested_at)
+    return ownView(ports, call, link, result);
   const read = await readPayment(ports, call, link, freshFor(ports, link));
   return ownView(ports, call, link, read.kind === 'real' ? read.payment : result);
 }

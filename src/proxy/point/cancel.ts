@@ -14,7 +14,7 @@ import { markKnown } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
-import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 /** With less time than this a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;
@@ -85,19 +85,19 @@ async function judgeCancel(
     outcome.status >= 400 &&
     outcome.status < 500 &&
     errorCode(outcome.body) !== 'idempotency_key_already_used' &&
-    !saysNotYet(outcome);
+    !isNotReady(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  const seen = await refreshLink(ports, link, call.token, { force: true, deadline });
-  const canceled = already || seen.legacy_state === 'CANCELED';
-  if (canceled && (sent_before || !known)) return succeeded(ports, call, seen);
+  const latest = await refreshLink(ports, link, call.token, { force: true, deadline });
+  const canceled = already || latest.legacy_state === 'CANCELED';
+  if (canceled && (sent_before || !known)) return succeeded(ports, call, latest);
   if (known) {
     // No cancel of Puente is in flight any more: a later one at the terminal is not Puente's.
-    await changeLink(ports, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
+    await changeLink(ports, latest, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
     return upstreamRefusal(ports, call, 'cancel', outcome);
   }
   // The cancel may still take effect, so it stays marked as sent.
-  if (saysNotYet(outcome)) return upstreamRefusal(ports, call, 'cancel', outcome);
+  if (isNotReady(outcome)) return upstreamRefusal(ports, call, 'cancel', outcome);
   if (outcome.kind === 'answered' && outcome.status === 409) return refused('point', 'cancel_blocked');
   return outcome.kind === 'not_sent' ? refused('point', 'bad_gateway') : refused('point', 'outcome_unknown');
 }
@@ -108,13 +108,13 @@ async function judgeCancel(
  */
 async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  let seen = await applyOrder(ports, link, order);
-  while (seen.state === 'LIVE' && ports.clock.now() + TERMINAL_PAUSE_MS + SHORTEST_CANCEL_MS < deadline) {
+  let latest = await applyOrder(ports, link, order);
+  while (latest.state === 'LIVE' && ports.clock.now() + TERMINAL_PAUSE_MS + SHORTEST_CANCEL_MS < deadline) {
     await ports.clock.sleep(TERMINAL_PAUSE_MS);
-    seen = await refreshLink(ports, seen, call.token, { force: true, deadline });
+    latest = await refreshLink(ports, latest, call.token, { force: true, deadline });
   }
-  if (seen.legacy_state === 'CANCELED') return succeeded(ports, call, seen);
-  return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
+  if (latest.legacy_state === 'CANCELED') return succeeded(ports, call, latest);
+  return refused('point', latest.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
 /** Cancels succeed again until the sale is known to the till: answers may be lost (`docs/protocol.md` §3.9, F29). */

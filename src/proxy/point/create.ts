@@ -59,10 +59,10 @@ export async function freeUnit(
   const busy = refused('point', 'queued_intent');
   if (holder.order_id === null) return busy;
   const { link: read, found } = await lookAtLink(ports, holder, call.token, { force: true, deadline });
-  const seen = isHeld(ports, read) ? await releaseHeld(ports, read) : read;
-  const holds = seen.state === 'LIVE' || seen.state === 'SENDING' || seen.state === 'IN_DOUBT';
+  const latest = isHeld(ports, read) ? await releaseHeld(ports, read) : read;
+  const holds = latest.state === 'LIVE' || latest.state === 'SENDING' || latest.state === 'IN_DOUBT';
   if (holds) return found === 'refused' ? refused('point', 'unauthorized') : busy;
-  return (await isNotified(ports, seen, deadline)) ? 'freed' : busy;
+  return (await isNotified(ports, latest, deadline)) ? 'freed' : busy;
 }
 
 /** Longest wait of a create for the notice of the previous sale, and the interval of its checks. */

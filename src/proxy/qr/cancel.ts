@@ -87,8 +87,8 @@ async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: 
   const locked = outcome.kind === 'answered' && errorCode(outcome.body) === 'instore_order_locked_error';
   if (locked) return refused(family, 'order_locked');
   // After any other answer the order decides: it may have been paid, canceled or expired before the cancel.
-  const seen = await refreshLink(ports, marked, call.token, { force: true, deadline });
-  if (seen.state !== 'LIVE') return 'freed';
+  const latest = await refreshLink(ports, marked, call.token, { force: true, deadline });
+  if (latest.state !== 'LIVE') return 'freed';
   if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {
     return upstreamRefusal(ports, call, 'cancel', outcome);
   }

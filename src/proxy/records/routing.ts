@@ -32,7 +32,7 @@ export interface LegacySale {
   client_reference: string | null;
   /** Decimal, as the till wrote it, of Point with two decimals (`minorOf`); null where its request names none that can be read. */
   amount: string | null;
-  /** The final state in legacy's words, where a proxied answer or a read showed it (`noteProxiedEnd`, `isOver`). */
+  /** The final state in legacy's words, where a proxied answer or a read showed it (`noteProxiedEnd`, `hasEnded`). */
   end_state: string | null;
   state: LegacySaleState;
   /** Fingerprint of its token until that is proven to be the merchant's; null: proven. */

@@ -39,8 +39,8 @@ export async function chooseLane(
   kind: OperationKind,
 ): Promise<Lane> {
   // Both at once: one round trip with a database server.
-  const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(ports, token, naming)]);
-  const known = seen?.merchant ?? null;
+  const [named, { claimed, stored }] = await Promise.all([naming, storedClaim(ports, token, naming)]);
+  const known = stored?.merchant ?? null;
   const { stage } = stageInForce(ports.settings, known, kind);
   const proxied: Lane = { lane: 'legacy', stage, merchant_id: claimed };
   noteId(ports, named);
@@ -48,11 +48,11 @@ export async function chooseLane(
   const may_be_legacy =
     claimed !== null && named.kind !== 'link' && !isMeantForOrders(ports, claimed, known, named, kind);
   if (may_be_legacy && !(await hasAnythingOnOrders(ports, claimed, named, kind))) return proxied;
-  const identity = await identify(ports, token, seen);
+  const identity = await identify(ports, token, stored);
   if (identity.kind === 'accepted') {
     const { merchant } = identity;
     // After a call to upstream `is_free` no longer holds: another call may have taken the unit meanwhile.
-    const is_free = seen?.is_free === true && merchant === seen.merchant;
+    const is_free = stored?.is_free === true && merchant === stored.merchant;
     return await laneOfMerchant(ports, merchant, token, named, kind, is_free);
   }
   // Unknown payments are mostly legacy's, and so is its work on a unit: legacy judges the token itself.
@@ -65,17 +65,17 @@ export async function chooseLane(
 }
 
 /** The claimed merchant, its token and the unit. Reads the store; makes no network call. */
-async function seenBefore(
+async function storedClaim(
   ports: Ports,
   token: Secret,
   named: Named | Promise<Named>,
-): Promise<{ claimed: string | null; seen: MerchantWithToken | null }> {
+): Promise<{ claimed: string | null; stored: MerchantWithToken | null }> {
   const claimed = claimedMerchant(token) ?? (await rememberedMerchant(ports, token));
-  if (claimed === null) return { claimed, seen: null };
+  if (claimed === null) return { claimed, stored: null };
   const has_unit = !(named instanceof Promise) && named.kind === 'slot' && named.work !== 'beside';
   const unit = has_unit ? { slot: named.slot, now: ports.clock.now() } : null;
-  const seen = await ports.store.merchants.merchantWithToken(claimed, ports.vault.fingerprint(token), unit);
-  return { claimed, seen };
+  const stored = await ports.store.merchants.merchantWithToken(claimed, ports.vault.fingerprint(token), unit);
+  return { claimed, stored };
 }
 
 /** The lane of a call with an accepted token of this merchant. @param is_free legacy holds nothing of the unit. */

@@ -32,7 +32,7 @@ export async function isHeldByLegacy(
   for (let looked = 0; looked < LOOKED_AT; looked++) {
     const sale = await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, ports.clock.now());
     if (sale === null) return false;
-    if (!(await isOver(ports, sale, token, deadline))) return true;
+    if (!(await hasEnded(ports, sale, token, deadline))) return true;
   }
   return true;
 }
@@ -44,7 +44,7 @@ export async function isHeldByLegacy(
  * may lag behind the create, and no source says by how much.
  * @returns true also when `narrow` found the slot of the sale: the caller looks at its own slot anew.
  */
-export async function isOver(ports: Ports, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
+export async function hasEnded(ports: Ports, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
   const { clock, settings } = ports;
   if (sale.ends_at <= clock.now() || sale.state === 'ENDED' || sale.state === 'REFUSED') return true;
   const left_ms = deadline - clock.now();

@@ -16,12 +16,16 @@ type Identity =
  * The merchant of a token. An accepted fingerprint is cached until it expires; otherwise one `GET /users/me` verifies
  * the token, whatever it claims, so that an invented token with a merchant's id gets nothing. While upstream can't be
  * reached, a token accepted before stays good: upstream judges it on the call itself.
- * @param seen the claimed merchant, when it was just read with the token.
+ * @param stored the claimed merchant, when it was just read with the token.
  */
-export async function identify(ports: Ports, token: Secret, seen: MerchantWithToken | null = null): Promise<Identity> {
+export async function identify(
+  ports: Ports,
+  token: Secret,
+  stored: MerchantWithToken | null = null,
+): Promise<Identity> {
   const fingerprint = ports.vault.fingerprint(token);
-  if (seen !== null && seen.accepted_until !== null && seen.accepted_until > ports.clock.now())
-    return { kind: 'accepted', merchant: seen.merchant, fingerprint };
+  if (stored !== null && stored.accepted_until !== null && stored.accepted_until > ports.clock.now())
+    return { kind: 'accepted', merchant: stored.merchant, fingerprint };
   const known = await acceptedMerchant(ports, fingerprint, ports.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
   const for_payment = await isPaymentOfKnown(ports, fingerprint);
@@ -29,7 +33,7 @@ export async function identify(ports: Ports, token: Secret, seen: MerchantWithTo
   return ports.memory.mutex.run(`token${for_payment ? ' for payment' : ''}:${fingerprint}`, async () => {
     const meanwhile = await acceptedMerchant(ports, fingerprint, ports.clock.now());
     if (meanwhile !== null) return { kind: 'accepted', merchant: meanwhile, fingerprint };
-    return askUpstream(ports, token, fingerprint, for_payment);
+    return requestIdentity(ports, token, fingerprint, for_payment);
   });
 }
 
@@ -89,7 +93,12 @@ async function acceptedMerchant(ports: Ports, fingerprint: string, at: number): 
   return await ports.store.merchants.merchant(token.merchant_id);
 }
 
-async function askUpstream(ports: Ports, token: Secret, fingerprint: string, for_payment: boolean): Promise<Identity> {
+async function requestIdentity(
+  ports: Ports,
+  token: Secret,
+  fingerprint: string,
+  for_payment: boolean,
+): Promise<Identity> {
   const outcome = await ports.upstreams.orders.send({
     name: 'users_me',
     method: 'GET',
@@ -148,7 +157,7 @@ export async function nicknameOf(
 ): Promise<string> {
   const { reads, create } = ports.settings;
   const now = ports.clock.now();
-  const ask = async (): Promise<string | null> => {
+  const request = async (): Promise<string | null> => {
     const outcome = await ports.upstreams.orders.send({
       name: 'users_me',
       method: 'GET',
@@ -160,10 +169,10 @@ export async function nicknameOf(
     return known?.success ? known.data.nickname : null;
   };
   const key = `nickname ${call.merchant.id}`;
-  const asked = ports.memory.cache.get(key, now, reads.pos_fresh_ms, ask, (one) =>
+  const answer = ports.memory.cache.get(key, now, reads.pos_fresh_ms, request, (one) =>
     one === null ? FAILURE_KEPT_MS : true,
   );
   const wait_ms = (call.received_at + create.deadline_ms - now) / 2;
-  if (wait_ms >= NICKNAME_WAIT_MS) return (await asked) ?? '';
-  return (await Promise.race([asked, ports.clock.sleep(Math.max(wait_ms, 0))])) ?? '';
+  if (wait_ms >= NICKNAME_WAIT_MS) return (await answer) ?? '';
+  return (await Promise.race([answer, ports.clock.sleep(Math.max(wait_ms, 0))])) ?? '';
 }

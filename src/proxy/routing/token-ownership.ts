@@ -15,7 +15,7 @@ export async function provenMerchant(ports: Ports, token: Secret): Promise<strin
 }
 
 /** The same, and verifies an unknown token at upstream. Null also while upstream gives no answer. */
-export async function askWhose(ports: Ports, token: Secret): Promise<string | null> {
+export async function verifiedMerchant(ports: Ports, token: Secret): Promise<string | null> {
   const known = await provenMerchant(ports, token);
   if (known !== null) return known;
   const identity = await identify(ports, token);

@@ -8,7 +8,7 @@ import { type Answered, answerUpstreamError, type LegacyAnswer, type LegacyCall,
 import { isTerminalHeld, reportHeldTerminal } from '../point/held-terminal.ts';
 import { noteId, type Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
-import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
+import { hasEnded, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Met } from '../store.ts';
 import { storedNotes } from './known-to-till.ts';
@@ -72,7 +72,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
     spend(ports, stored.merchant_id, stored.reference_sent);
     return 'again'; // the next round finds the reference in use, and derives one
   }
-  if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'proxy' };
+  if (elsewhere !== null) return (await hasEnded(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'proxy' };
   if (opening.kind === 'busy') {
     const freed = await sale.freeUnit(stored, deadline);
     if (freed === 'freed') return 'again';
@@ -89,7 +89,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
-  if (sent.kind === 'over') return 'again'; // the repeated sale was refused or canceled: open a new one
+  if (sent.kind === 'terminal') return 'again'; // the repeated sale was refused or canceled: open a new one
   if (sent.kind === 'refused' && sentOwnReference(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
 }
@@ -282,7 +282,7 @@ async function answerOf(
   ports: Ports,
   call: LegacyCall,
   sale: Sale,
-  sent: Exclude<Sent, { kind: 'over' }>,
+  sent: Exclude<Sent, { kind: 'terminal' }>,
 ): Promise<LegacyAnswer> {
   const { family } = call.operation;
   switch (sent.kind) {
@@ -311,22 +311,22 @@ async function answerOf(
 
 /** An answer that did not leave whole was not delivered (`docs/protocol.md` §3.3, step 5). */
 function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
-  const over = async (whole: boolean): Promise<void> => {
+  const onClosed = async (whole: boolean): Promise<void> => {
     if (whole) return;
     ports.memory.sales.answered.delete(requestOf(link));
     await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
   };
-  return { ...answer, over };
+  return { ...answer, onClosed };
 }
 
 /** Marks the limitations that the till meets: a derived reference upstream, and a retry recognised without a key. */
-function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
+function markOpening(ports: Ports, opening: Row['opening'], requested: Link): void {
   const draft = ports.exchange;
-  if (opening.kind === 'open' && asked.client_reference !== null && !sentOwnReference(asked))
+  if (opening.kind === 'open' && requested.client_reference !== null && !sentOwnReference(requested))
     markLimitation(draft, 'LIM-08');
   if (opening.kind !== 'join') return;
-  const is_keyed_retry = asked.client_key !== null && asked.client_key === opening.link.client_key;
-  if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
+  const is_keyed_retry = requested.client_key !== null && requested.client_key === opening.link.client_key;
+  if (!is_keyed_retry) markLimitation(draft, requested.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
 /** The till's own reference was sent upstream, not a derived one. */

@@ -48,11 +48,11 @@ export function noteFound(ports: Ports, shown: readonly Shown[], answer: Answere
 
 /** A till that lost the answer repeats its request as if it knew nothing: only a whole answer makes anything known. */
 function onceSent(ports: Ports, merchant_id: string, answer: Answered, note: (at: number) => Promise<void>): Answered {
-  const over = async (whole: boolean): Promise<void> => {
+  const onClosed = async (whole: boolean): Promise<void> => {
     const at = ports.clock.now();
     if (whole) await ports.memory.mutex.run(notesOf(merchant_id), () => note(at));
   };
-  return { ...answer, over };
+  return { ...answer, onClosed };
 }
 
 const notesOf = (merchant_id: string): string => `known:${merchant_id}`;

@@ -115,12 +115,12 @@ type Fixed =
   | 'held';
 export type LinkChange = Partial<Omit<Link, Fixed>>;
 
-const endedStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];
+const terminalStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];
 const paidStates: readonly LegacyState[] = ['FINISHED', 'paid', 'partially_reverted', 'reverted'];
 
 /** By what tills see, not by the order: CONFIRMATION_REQUIRED, and ABANDONED of a lost link, are terminal too. */
 export function hasEnded(link: Link): boolean {
-  return endedStates.includes(link.legacy_state);
+  return terminalStates.includes(link.legacy_state);
 }
 
 /** True when the till sees a payment. */

@@ -41,18 +41,18 @@ export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orpha
   const known = await ports.store.links.linkByReference(user_id, order.external_reference);
   const link = known ?? (await lostLink(ports, user_id, order));
   if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
-  const told =
+  const message =
     known === null
       ? say('mismatch.restored', { order_status: order.status })
       : say('mismatch.orphan', { order_status: order.status, state: link.state });
-  const in_the_way = await inTheWay(ports, link, order, told);
+  const in_the_way = await inTheWay(ports, link, order, message);
   return {
     kind: 'orphan',
     merchant_id: user_id,
     unit: link.unit,
     legacy_id: link.legacy_id,
     order_id,
-    what: in_the_way ?? told,
+    what: in_the_way ?? message,
     repair: in_the_way === null ? 'adopt' : 'none',
     amount_minor: link.amount_minor,
     order,

@@ -59,7 +59,7 @@ async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
   const now = ports.clock.now();
   if (now > link.expires_at + LOST_AFTER_MS) {
     const expires_at = unseenEnd(link, due_at, now);
-    return expires_at === null ? hearOut(ports, link) : wait(ports, link, { expires_at });
+    return expires_at === null ? awaitOutcome(ports, link) : wait(ports, link, { expires_at });
   }
   const token = mayRepeat(ports, link) ? await credentialOf(ports, link.merchant_id) : null;
   if (token === null) {
@@ -72,7 +72,7 @@ async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
 }
 
 /** Before a create is given up, its events are handled once more: a read may be wrong (`test/faults/README.md` F28). */
-async function hearOut(ports: Ports, link: Link): Promise<void> {
+async function awaitOutcome(ports: Ports, link: Link): Promise<void> {
   const { clock } = ports;
   const { missing } = ports.memory.sales;
   if (missing.get(link.legacy_id) !== undefined) {
@@ -101,16 +101,17 @@ function unseenEnd(link: Link, due_at: number, now: number): number | null {
 async function look(ports: Ports, link: Link): Promise<void> {
   const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return postpone(ports, link, {});
-  const { link: seen, found } = await lookAtLink(ports, link, token, { force: true });
-  if (seen.state === 'DONE') {
+  const { link: latest, found } = await lookAtLink(ports, link, token, { force: true });
+  if (latest.state === 'DONE') {
     ports.count('silent_orders');
     return;
   }
-  if ((found === 'missing' || found === 'contradicted') && isGone(ports, seen))
-    return void (await giveUp(ports, seen, say('settled.lost', {})));
-  const due = ports.clock.now() >= settlementTime(ports, seen);
-  if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(ports, seen, seen.order.id, token);
-  await changeLink(ports, seen, (current) => ({ change: nextLook(ports, current) }));
+  if ((found === 'missing' || found === 'contradicted') && isGone(ports, latest))
+    return void (await giveUp(ports, latest, say('settled.lost', {})));
+  const due = ports.clock.now() >= settlementTime(ports, latest);
+  if (unclaimed(latest) && due && latest.order?.status === 'created')
+    return settle(ports, latest, latest.order.id, token);
+  await changeLink(ports, latest, (current) => ({ change: nextLook(ports, current) }));
 }
 
 /**
@@ -131,11 +132,11 @@ async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
   const since_ms = awaited.get(link.legacy_id) ?? tickOf(clock);
   awaited.set(link.legacy_id, since_ms);
   const token = await credentialOf(ports, link.merchant_id);
-  const { link: seen, found } =
+  const { link: latest, found } =
     token === null ? { link, found: null } : await lookAtLink(ports, link, token, { force: true });
   const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
-  const isAnswered = found === 'order' || isGone(ports, seen);
-  await changeLink(ports, seen, (current) => {
+  const isAnswered = found === 'order' || isGone(ports, latest);
+  await changeLink(ports, latest, (current) => {
     const { next_check_at } = nextLook(ports, current);
     const goesOn = !isAnswered && !isHopeless && isReleased(ports, current);
     const later = goesOn ? clock.now() + settings.reconcile.max_interval_ms : null;

@@ -26,8 +26,8 @@ interface ReadOptions {
 
 /** The same for a till's read. @throws PuenteError refused while upstream's answers contradict the sale. */
 export async function readLink(ports: Ports, link: Link, token: Secret): Promise<Link> {
-  const { link: seen, found } = await lookAtLink(ports, link, token);
-  if (found !== 'contradicted') return seen;
+  const { link: latest, found } = await lookAtLink(ports, link, token);
+  if (found !== 'contradicted') return latest;
   // The till is answered in its family's words, so this text is never shown.
   const message = 'the order contradicts its sale';
   throw new PuenteError('refused', message, { facts: { error: 'outcome_unknown' } });
@@ -45,7 +45,7 @@ export async function lookAtLink(
 ): Promise<{ link: Link; found: 'order' | 'missing' | 'contradicted' | 'refused' | 'unread' }> {
   const { order_id } = link;
   if (order_id === null) return { link, found: 'unread' };
-  const asked_at = ports.clock.now();
+  const requested_at = ports.clock.now();
   const begun_before = ports.memory.sales.reads.begun();
   return ports.memory.mutex.run(`order:${order_id}`, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? link;
@@ -53,11 +53,11 @@ export async function lookAtLink(
     const fresh_ms = options.force === true ? 0 : ports.settings.reads.fresh_ms;
     const known = (): 'contradicted' | 'unread' => (isContradicted(ports, link) ? 'contradicted' : 'unread');
     if (ports.memory.sales.reads.number(order_id) > begun_before) return { link: current, found: known() };
-    if (last > 0 && asked_at - last < fresh_ms) {
+    if (last > 0 && requested_at - last < fresh_ms) {
       if (current.state === 'LIVE') markLimitation(ports.exchange, 'LIM-11');
       return { link: current, found: known() };
     }
-    const { order, status } = await askOrder(ports, token, order_id, options.deadline, {
+    const { order, status } = await requestOrder(ports, token, order_id, options.deadline, {
       legacy_id: link.legacy_id,
     });
     if (order !== null) {
@@ -75,12 +75,12 @@ export async function readOrder(
   order_id: string,
   deadline?: number,
 ): Promise<Order | 'missing' | null> {
-  const { order, status } = await askOrder(ports, token, order_id, deadline);
+  const { order, status } = await requestOrder(ports, token, order_id, deadline);
   return order === null && status === 404 ? 'missing' : order;
 }
 
 /** The order, null when it can't be read; the status, null without an answer. @param about for the log. */
-async function askOrder(
+async function requestOrder(
   ports: Ports,
   token: Secret,
   order_id: string,

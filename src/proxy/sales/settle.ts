@@ -168,8 +168,8 @@ function awaitedFor(ports: Ports, link: Link): number | null {
   const { awaited } = ports.memory.sales;
   const first_look = awaited.get(link.legacy_id);
   const for_ms = first_look === undefined ? 0 : tickOf(clock) - first_look;
-  const isOver = clock.now() >= link.expires_at + settings.reconcile.action_required_grace_ms;
-  return isOver && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
+  const isExpired = clock.now() >= link.expires_at + settings.reconcile.action_required_grace_ms;
+  return isExpired && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
 }
 
 /** True while no 2xx can have reached the till and no retry has claimed the order (`docs/protocol.md` §3.8). */

@@ -3,7 +3,7 @@ import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import type { Ports } from '../ports.ts';
 import type { Flight, Sent } from '../process-memory.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import { errorCode, routeOf, saysNotYet, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, isNotReady, routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import { type Link, type LinkChange, requestOf, wasCanceledByUs } from './link.ts';
 import { readOrder, refreshLink } from './refresh.ts';
@@ -48,7 +48,7 @@ export async function sendLink(
   if (link.state === 'LIVE') return await commitAnswer(ports, link, plan);
   // A retry is the same sale in any state, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
   if (link.state === 'DONE' && !wasCanceledByUs(link)) return await commitAnswer(ports, link, plan);
-  if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
+  if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'terminal', link };
   // By another process, by an earlier call, or by a call of this process that could not commit the outcome.
   const sent_before =
     link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
@@ -83,8 +83,8 @@ function mayBeCanceled(link: Link): link is Ordered {
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
   const reads_before = ports.memory.sales.reads.number(order_id);
-  const seen = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
-  return ports.memory.sales.reads.number(order_id) > reads_before ? seen : null;
+  const latest = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
+  return ports.memory.sales.reads.number(order_id) > reads_before ? latest : null;
 }
 
 /** Whether an idempotent repeat is still safe: the same key and bytes (`docs/protocol.md` §3.5, retry rules). */
@@ -205,7 +205,7 @@ export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Prom
   if (earlier === undefined) sales.flights.set(legacy_id, { token: plan.token, sent });
   try {
     const own = await sent;
-    return own.kind === 'over' && earlier !== undefined ? await refusalOf(ports, earlier, plan.token, own) : own;
+    return own.kind === 'terminal' && earlier !== undefined ? await refusalOf(ports, earlier, plan.token, own) : own;
   } finally {
     if (earlier === undefined) sales.flights.delete(legacy_id);
   }
@@ -354,7 +354,7 @@ export function judgeCreate(outcome: UpstreamOutcome, expected: CreateExpectatio
   const { status, body } = outcome;
   if (status === 200 || status === 201) return judgeOrder(body, expected);
   if (status >= 200 && status < 300) return ambiguous(`unexpected status ${status}`, true);
-  if (status === 429 || saysNotYet(outcome))
+  if (status === 429 || isNotReady(outcome))
     return { kind: 'not_executed', status, body, retry_after_ms: outcome.retry_after_ms };
   if (status >= 300 && status < 400) return ambiguous(`redirect ${status}`, false);
   if (status >= 500 || status === 408) return ambiguous(`status ${status}`, true);

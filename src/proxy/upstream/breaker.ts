@@ -59,7 +59,7 @@ export function createBreaker(
   /** The only merchant whose calls failed; null for several, and while closed. */
   let blamed: string | null = null;
 
-  const turn = (next: BreakerState): void => {
+  const enter = (next: BreakerState): void => {
     if (next === 'open') blamed = onlyOne(run);
     else if (next === 'closed') blamed = null;
     state = next;
@@ -80,18 +80,19 @@ export function createBreaker(
   const succeeded = (who: string): void => {
     if (isOthers(who)) return;
     run = [];
-    if (state === 'open') turn('trial');
-    else if (state === 'trial' && ++successes >= TRIAL_SUCCESSES && now() - since >= settings.steady_ms) turn('closed');
+    if (state === 'open') enter('trial');
+    else if (state === 'trial' && ++successes >= TRIAL_SUCCESSES && now() - since >= settings.steady_ms)
+      enter('closed');
   };
   const failed = (who: string): void => {
     if (isOthers(who)) blamed = null;
     failed_at = now();
     if (run.length === 0) run_began = now();
     run = [...run, { at: now(), who }].slice(-Math.max(settings.failures, TRIAL_FAILURES));
-    if (state === 'trial' && run.length >= TRIAL_FAILURES) turn('open');
+    if (state === 'trial' && run.length >= TRIAL_FAILURES) enter('open');
     if (state !== 'closed' || settings.failures === 0 || run.length < settings.failures) return;
     const age_ms = now() - (run[0]?.at ?? 0);
-    if (age_ms <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) turn('open');
+    if (age_ms <= RUN_LONGEST_MS && now() - run_began >= RUN_SHORTEST_MS) enter('open');
   };
   return {
     /** True when a call made now would be refused; changes nothing. */
@@ -101,7 +102,7 @@ export function createBreaker(
     /** @returns a function for the result of an admitted call; null when the call is refused. */
     admit(who = ''): ((result: CallResult) => void) | null {
       if (isShut(who)) return null;
-      if (isForgotten()) turn('closed');
+      if (isForgotten()) enter('closed');
       if (!isOthers(who)) let_through_at = now();
       const began = epoch;
       return (result) => {
@@ -135,21 +136,21 @@ export function withBreaker(
   const breakerOf = (method: UpstreamCall['method']): Breaker => (method === 'GET' ? reads : writes);
   const admit = ({ method, token, for_payment }: UpstreamCall): ReturnType<Breaker['admit']> => {
     const who = whoseIs(token);
-    const tell = breakerOf(method).admit(who);
-    const goes_anyway = tell === null && method === 'GET' && for_payment === true && writes.isClosed(who);
-    return goes_anyway ? () => undefined : tell;
+    const report = breakerOf(method).admit(who);
+    const goes_anyway = report === null && method === 'GET' && for_payment === true && writes.isClosed(who);
+    return goes_anyway ? () => undefined : report;
   };
   return {
     async send(call) {
-      const tell = admit(call);
-      if (tell === null) return { kind: 'not_sent', cause: 'kept back: upstream is failing', kept_back: true };
+      const report = admit(call);
+      if (report === null) return { kind: 'not_sent', cause: 'kept back: upstream is failing', kept_back: true };
       let result: CallResult = 'neutral';
       try {
         const outcome = await client.send(call);
         result = resultOf(outcome);
         return outcome;
       } finally {
-        tell(result);
+        report(result);
       }
     },
     isShut: (method, token) => breakerOf(method).isShut(whoseIs(token)),

@@ -66,7 +66,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
     if (taken !== true && !(await taken)) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
-    limit.onOver(reception.cut);
+    limit.onTimeout(reception.cut);
     // The slot stays taken until undici releases the request, which a timeout alone does not ensure.
     void reception.released.then(() => {
       limit.clear();
@@ -105,10 +105,10 @@ function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
 
 /** Ends after `timeout_ms` unless cleared; answers that arrived while the process was blocked are read first. */
 function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
-  let is_over = false;
+  let is_timed_out = false;
   let callback = (): void => undefined;
   const end = (): void => {
-    is_over = true;
+    is_timed_out = true;
     callback();
   };
   const due = performance.now() + timeout_ms;
@@ -117,8 +117,8 @@ function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
     else timer = setTimeout(end, CATCH_UP_MS);
   }, timeout_ms);
   return {
-    isOver: () => is_over,
-    onOver(next) {
+    isTimedOut: () => is_timed_out,
+    onTimeout(next) {
       callback = next;
     },
     clear: () => clearTimeout(timer),
@@ -233,9 +233,9 @@ const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly Slot
 /** A timeout. Not an AbortController, which costs as much processor time as all other work for a slot. */
 export interface TimeLimit {
   /** True from the timeout on. */
-  isOver(): boolean;
+  isTimedOut(): boolean;
   /** Called once at the timeout. Only the last callback counts; one set after the timeout is not called. */
-  onOver(callback: () => void): void;
+  onTimeout(callback: () => void): void;
 }
 
 /** Reads leave a quarter of the slots to writes, so that neither many nor slow reads delay a payment. */
@@ -273,7 +273,7 @@ export function createSlots(count: number) {
   return {
     /** True with a slot taken, synchronously when one is free; false at the timeout. */
     take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean> {
-      if (limit.isOver()) return false;
+      if (limit.isTimedOut()) return false;
       if (hasFreeSlot(kind)) {
         running[kind]++;
         return true;
@@ -285,7 +285,7 @@ export function createSlots(count: number) {
           resolve(taken);
         };
         const place = waiting[kind].join(() => end(true));
-        limit.onOver(() => end(false));
+        limit.onTimeout(() => end(false));
       });
     },
     /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has a free slot. */

@@ -99,7 +99,7 @@ export function isNotYet(status: number, code: string | null): boolean {
 }
 
 /** True for an answer that promises success later, such as a payment that is not ready to be refunded. */
-export function saysNotYet(outcome: UpstreamOutcome): boolean {
+export function isNotReady(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'answered' && isNotYet(outcome.status, errorCode(outcome.body));
 }
 
@@ -115,7 +115,7 @@ export async function sendUntilReady(
 ): Promise<UpstreamOutcome> {
   for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(2 * pause_ms, LONGEST_PAUSE_MS)) {
     const outcome = await send();
-    if (outcome.kind !== 'answered' || !saysNotYet(outcome)) return outcome;
+    if (outcome.kind !== 'answered' || !isNotReady(outcome)) return outcome;
     const wait_ms = Math.max(outcome.retry_after_ms ?? 0, pause_ms);
     const isLate = ports.clock.now() + wait_ms + RESERVE_MS > deadline;
     if (isLate || !ports.memory.retries.spend()) return outcome;

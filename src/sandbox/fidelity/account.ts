@@ -26,7 +26,7 @@ export interface Reply {
   body: Json;
 }
 
-interface Ask {
+interface CallOptions {
   body?: unknown;
   /** Null: a create without one. */
   key?: string | null;
@@ -41,13 +41,13 @@ export interface Account {
   /** Calls sent so far, those without an answer too. */
   calls(): number;
   /** @throws PuenteError refused beyond the bounds of the run or after an interrupt, unreachable without an answer. */
-  call(method: string, path: string, ask?: Ask): Promise<Reply>;
-  /** `POST /v1/orders` with a new key, unless `ask` has one; an order that is or may have been made is ended by `endAll`. */
-  create(body: object, ask?: Ask): Promise<Reply>;
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>;
+  /** `POST /v1/orders` with a new key, unless `options` has one; an order that is or may have been made is ended by `endAll`. */
+  create(body: object, options?: CallOptions): Promise<Reply>;
   /** `GET /v1/orders/{id}`. */
   read(id: string): Promise<Reply>;
-  /** With a new key, unless `ask` has one. */
-  cancel(id: string, ask?: Ask): Promise<Reply>;
+  /** With a new key, unless `options` has one. */
+  cancel(id: string, options?: CallOptions): Promise<Reply>;
   /** Reads a path until its answer holds, at most so long. @returns the last reply. */
   readUntil(path: string, holds: (body: Json) => boolean, patience_ms: number): Promise<Reply>;
   /** Reads an order so. */
@@ -131,8 +131,8 @@ function openCalls(base_url: string, token: string, now: () => number, stop: Abo
       return { status: answer.statusCode, code: codeOf(read), body: read };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      const told = withoutToken(`${method} ${path} had no answer: ${why}.`, token, LONGEST_REASON);
-      throw new PuenteError('unreachable', told, { cause: error });
+      const message = withoutToken(`${method} ${path} had no answer: ${why}.`, token, LONGEST_REASON);
+      throw new PuenteError('unreachable', message, { cause: error });
     }
   };
   return {
@@ -160,12 +160,12 @@ export function openAccount(base_url: string, token: string, now: () => number, 
   const owed = new Map<string, { method: string; path: string }>();
 
   const read: Account['read'] = (id) => call('GET', `/v1/orders/${id}`);
-  const cancel: Account['cancel'] = (id, ask = {}) =>
-    call('POST', `/v1/orders/${id}/cancel`, { key: newKey(), ...ask });
-  const create: Account['create'] = async (body, { key = newKey(), ...ask } = {}) => {
+  const cancel: Account['cancel'] = (id, options = {}) =>
+    call('POST', `/v1/orders/${id}/cancel`, { key: newKey(), ...options });
+  const create: Account['create'] = async (body, { key = newKey(), ...options } = {}) => {
     const doubt = { key, body };
     doubts.add(doubt);
-    const reply = await call('POST', '/v1/orders', { ...ask, key, body }).catch((error: unknown) => {
+    const reply = await call('POST', '/v1/orders', { ...options, key, body }).catch((error: unknown) => {
       if (error instanceof PuenteError && error.code === 'refused') doubts.delete(doubt); // it was not sent
       throw error;
     });
@@ -199,7 +199,7 @@ export function openAccount(base_url: string, token: string, now: () => number, 
       end(made.size + doubts.size + owed.size);
       const left: string[] = [];
       // First what keeps a terminal busy: a create in doubt would be refused there.
-      for (const id of made) if (!(await ended(account, id).catch(() => false))) left.push(id);
+      for (const id of made) if (!(await endOrder(account, id).catch(() => false))) left.push(id);
       for (const doubt of doubts) left.push(...(await endDoubt(account, doubt)));
       for (const [what, { method, path }] of owed) {
         const reply = await call(method, path).catch(() => null);
@@ -220,7 +220,7 @@ interface Doubt {
 async function endDoubt(account: Ending, { key, body }: Doubt): Promise<string[]> {
   const reply = key === null ? null : await account.call('POST', '/v1/orders', { key, body }).catch(() => null);
   const id = reply === null ? '' : madeId(reply);
-  if (id !== '') return (await ended(account, id).catch(() => false)) ? [] : [id];
+  if (id !== '') return (await endOrder(account, id).catch(() => false)) ? [] : [id];
   return [`the order with the reference ${textAt(body as Json, 'external_reference')}, if it was made`]; // a body is JSON
 }
 
@@ -238,14 +238,14 @@ type Ending = Pick<Account, 'call' | 'read' | 'cancel' | 'waitFor'>;
 const ENDED = ['canceled', 'refunded', 'failed', 'expired'];
 
 /** Ends one order, whatever its state. @returns false when it stays open, also after an unconfirmed cancel. */
-async function ended({ call, read, cancel, waitFor }: Ending, id: string): Promise<boolean> {
+async function endOrder({ call, read, cancel, waitFor }: Ending, id: string): Promise<boolean> {
   for (let nth = 1; nth <= TRIES_TO_END; nth++) {
     const status = textAt((await read(id)).body, 'status');
     if (ENDED.includes(status)) return true;
     if (status === 'created') await cancel(id);
     if (status === 'at_terminal') {
-      const { status: said } = await cancel(id, { headers: { 'x-allow-cancelable-status': 'at_terminal' } });
-      if (said === 202) await waitFor(id, (order) => textAt(order, 'status') !== status);
+      const { status: canceled } = await cancel(id, { headers: { 'x-allow-cancelable-status': 'at_terminal' } });
+      if (canceled === 202) await waitFor(id, (order) => textAt(order, 'status') !== status);
     }
     if (status === 'processed') {
       const refund = await call('POST', `/v1/orders/${id}/refund`, { key: newKey() });

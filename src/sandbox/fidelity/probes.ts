@@ -317,8 +317,8 @@ const cancelAtTerminal: Chapter = {
     const cancel = await account.cancel(id, { headers });
     if (cancel.status === 409) throw new NotRun('the simulator had paid the order before the cancel came');
     if (cancel.status !== 202) return seen('cancel_confirmation', which(cancel, { 200: 'at_once' }));
-    const isOver = (order: Json): boolean => !['created', 'at_terminal'].includes(textAt(order, 'status'));
-    const status = textAt((await account.waitFor(id, isOver)).body, 'status');
+    const isFinished = (order: Json): boolean => !['created', 'at_terminal'].includes(textAt(order, 'status'));
+    const status = textAt((await account.waitFor(id, isFinished)).body, 'status');
     seen('cancel_confirmation', status === 'canceled' ? 'automatic' : '202, and the payment came first');
   },
 };
@@ -345,8 +345,8 @@ const expiry: Chapter = {
   async run(stand) {
     const order = pointOrder(stand, { expiration_time: `PT${LIFETIME_MS / 1000}S` });
     const id = textAt((await madeOrder(stand, order)).body, 'id');
-    const isOver = (one: Json): boolean => textAt(one, 'status') !== 'created';
-    const { body } = await stand.account.waitFor(id, isOver, 2 * LIFETIME_MS);
+    const isFinished = (one: Json): boolean => textAt(one, 'status') !== 'created';
+    const { body } = await stand.account.waitFor(id, isFinished, 2 * LIFETIME_MS);
     const status = textAt(body, 'status');
     if (status === 'created') throw new NotRun('the order is still open a minute after its creation');
     stand.seen('point_expiry', status);

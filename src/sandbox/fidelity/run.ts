@@ -51,12 +51,12 @@ const VIRTUAL_TERMINAL = 'NEWLAND_N950__SBX0000001';
 /**
  * Makes some eighty calls on the account, in at most five minutes, with the smallest amounts; every order that it makes
  * is canceled, or refunded where the simulator has paid it.
- * @param tell progress. @param stop interrupts the probes: what they have made is ended all the same. @throws PuenteError unauthorized for a refused token; refused for an account that is not for
+ * @param report progress. @param stop interrupts the probes: what they have made is ended all the same. @throws PuenteError unauthorized for a refused token; refused for an account that is not for
  * tests, without `live`, and after `stop`; unreachable.
  */
 export async function runFidelity(
   order: FidelityOrder,
-  tell: (news: string) => void,
+  report: (news: string) => void,
   stop: AbortSignal = new AbortController().signal,
   now: () => number = Date.now,
 ): Promise<FidelityReport> {
@@ -70,12 +70,12 @@ export async function runFidelity(
     try {
       for (const chapter of chapters) {
         if (stop.aborted) break;
-        tell(`${chapter.name}, ${account.calls()} calls made`);
+        report(`${chapter.name}, ${account.calls()} calls made`);
         const why = chapter.lacks(stand) ?? (await chapter.run(stand).then(() => UNSEEN, reasonOf));
         for (const name of chapter.shows) if (!seen.has(name) && !skipped.has(name)) stand.skip(name, why);
       }
     } finally {
-      tell('ending what was made');
+      report('ending what was made');
       left_open = await account.endAll();
     }
     if (stop.aborted) {

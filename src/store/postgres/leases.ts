@@ -17,10 +17,10 @@ const KEPT_SECONDS = 3_600;
 type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
-/** In an outage no heartbeat arrives: silent only if another holder was heard all the time. Older versions list none. */
+/** In an outage no heartbeat arrives: silent only if another holder sent its heartbeat all the time. Older versions list none. */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
-  AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
-  WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;
+  AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS others
+  WHERE others.name <> leases.holder AND others.since < ${LONG_AGO} AND others.seen_at > ${LONG_AGO})`;
 
 /**
  * Not taken by another live store; the value is this store's name. OFFSET forces a lookup by the key for each row: a

@@ -33,28 +33,28 @@ export function readerOn(
   };
   const lookups = createLookups(pool, { statement_timeout_ms, open });
   const search = async ({ name, text, parametersOf }: Statement, values: readonly Value[]): Promise<Rows> => {
-    const asked = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));
-    return asked.rows.map(open);
+    const result = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));
+    return result.rows.map(open);
   };
   return {
     prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): Read<Values, Row> {
       const statement = statementOf(sql, cover);
-      const ask = kind === 'lookup' ? lookups.ask : search;
+      const query = kind === 'lookup' ? lookups.read : search;
       // The caller declares the rows of its own SELECT.
-      const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[];
+      const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => query(statement, values))) as Row[];
       return { all, get: async (...values: Values) => (await all(...values))[0] };
     },
   };
 }
 
-async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
+async function rowsOf(query: () => Promise<Rows>): Promise<Rows> {
   try {
-    return await ask();
+    return await query();
   } catch (error) {
     if (failureOf(error) !== 'gone' && !isUnprepared(error)) throw failedBecause(error);
   }
   await pause(SECOND_TRY_AFTER_MS);
-  return ask().catch((error: unknown) => {
+  return query().catch((error: unknown) => {
     throw failedBecause(error);
   });
 }
@@ -76,7 +76,7 @@ interface Question {
   statement: Statement;
   parameters: readonly Parameter[];
   /** The event-loop tick of the request. */
-  turn: number;
+  tick: number;
   rows: Promise<Rows>;
   answer(rows: Rows): void;
   fail(error: unknown): void;
@@ -95,8 +95,8 @@ const AT_ONCE = 32;
 export function createLookups(pool: Pool, options: LookupsOptions) {
   /** Oldest first. */
   const waiting = new Map<string, Question>();
-  let turn = 0;
-  let asked_in_turn = 0;
+  let tick = 0;
+  let queued = 0;
 
   const takeIf = (is_meant: (question: Question, index: number) => boolean): Question[] => {
     const taken = [...waiting.entries()].filter(([, question], index) => is_meant(question, index));
@@ -104,61 +104,61 @@ export function createLookups(pool: Pool, options: LookupsOptions) {
     return taken.map(([, question]) => question);
   };
   /** The first open connection takes the oldest questions: a slow connection delays no question of another. */
-  const connect = (asked_in: number): void => {
+  const connect = (requested_in: number): void => {
     let taken = null as Question[] | null; // set in `work`, outside the compiler's flow analysis
     const work = async (client: PoolClient): Promise<void> => {
       taken = takeIf((_question, index) => index < AT_ONCE);
-      if (taken.length > 0) await askAll(client, taken, options);
+      if (taken.length > 0) await queryAll(client, taken, options);
     };
     withConnection(pool, work).catch((error: unknown) => {
       // On a broken connection each statement has failed already; without a connection none has.
-      for (const { fail } of taken ?? takeIf((question) => question.turn <= asked_in)) fail(error);
+      for (const { fail } of taken ?? takeIf((question) => question.tick <= requested_in)) fail(error);
     });
   };
   /** Runs after all calls of this tick. */
-  const endTurn = (): void => {
-    for (let asked = 0; asked < asked_in_turn; asked += AT_ONCE) connect(turn);
-    asked_in_turn = 0;
-    turn++;
+  const endTick = (): void => {
+    for (let started = 0; started < queued; started += AT_ONCE) connect(tick);
+    queued = 0;
+    tick++;
   };
   return {
     /**
      * The rows as they are after the call. Equal calls before the sending share the rows, which are therefore frozen.
      * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
      */
-    ask(statement: Statement, values: readonly Value[]): Promise<Rows> {
+    read(statement: Statement, values: readonly Value[]): Promise<Rows> {
       const key = `${statement.name} ${JSON.stringify(values)}`;
       const before = waiting.get(key);
       if (before !== undefined) return before.rows;
       const parameters = statement.parametersOf(values);
       const { promise: rows, resolve: answer, reject: fail } = Promise.withResolvers<Rows>();
-      waiting.set(key, { statement, parameters, turn, rows, answer, fail });
-      if (asked_in_turn === 0) process.nextTick(endTurn);
-      asked_in_turn++;
+      waiting.set(key, { statement, parameters, tick, rows, answer, fail });
+      if (queued === 0) process.nextTick(endTick);
+      queued++;
       return rows;
     },
   };
 }
 
 /** @throws the error that broke the connection. */
-async function askAll(
+async function queryAll(
   client: PoolClient,
   questions: readonly Question[],
   { statement_timeout_ms, open }: LookupsOptions,
 ): Promise<void> {
-  const told: Promise<unknown>[] = [];
+  const results: Promise<unknown>[] = [];
   inOneWrite(client, () => {
     for (const { statement, parameters, answer, fail } of questions) {
       const { name, text } = statement;
       // Each statement waits for those before it, but the driver starts its clock now.
-      const query_timeout = statement_timeout_ms * (told.length + 1) + ANSWER_GRACE_MS;
+      const query_timeout = statement_timeout_ms * (results.length + 1) + ANSWER_GRACE_MS;
       const query: Limited = { name, text, values: [...parameters], query_timeout };
-      const asked = client.query<Row>(query);
-      told.push(asked);
-      asked.then(({ rows }) => answer(rows.map((row) => Object.freeze(open(row))))).catch(fail);
+      const result = client.query<Row>(query);
+      results.push(result);
+      result.then(({ rows }) => answer(rows.map((row) => Object.freeze(open(row))))).catch(fail);
     }
   });
-  const settled = await Promise.allSettled(told);
+  const settled = await Promise.allSettled(results);
   for (const one of settled) {
     if (one.status === 'rejected' && [null, 'gone'].includes(failureOf(one.reason))) throw one.reason;
   }

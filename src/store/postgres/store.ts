@@ -116,11 +116,11 @@ function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken' | 'held
   return {
     ...methods,
     async merchantWithToken(merchant_id, fingerprint, unit) {
-      const [seen, held] = await Promise.all([
+      const [stored, held] = await Promise.all([
         methods.merchantWithToken(merchant_id, fingerprint, unit),
         unit === null ? null : methods.heldByLegacy(merchant_id, unit.slot, unit.now),
       ]);
-      return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
+      return stored === null ? null : { ...stored, is_free: unit !== null && held === null };
     },
   };
 }

@@ -99,9 +99,9 @@ export function spanMethods(reader: Reader, writer: Writer, now: () => number): 
         failed = error;
       }
       // A failed change of partitions does not stop the deletion of rows and messages.
-      const gone = await tidyRows(exchanges_before, messages_before, limit);
-      if (failed !== null && gone === 0) throw failed;
-      return gone;
+      const deleted = await tidyRows(exchanges_before, messages_before, limit);
+      if (failed !== null && deleted === 0) throw failed;
+      return deleted;
     },
   };
 }

@@ -85,24 +85,24 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
   const [step, ...others] = unit.steps;
   const is_alone = others.length === 0 && unit.locks === undefined && unit.audit === undefined;
   if (is_alone && step !== undefined && (step.changes ?? 1) === 1) {
-    const { rowCount } = await ask(client, statements.plain(step.write), step.values);
+    const { rowCount } = await query(client, statements.plain(step.write), step.values);
     return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
   }
   const { steps, audit, newest_seen } = unit;
-  const asked: Promise<QueryResult>[] = [];
+  const sent: Promise<QueryResult>[] = [];
   inOneWrite(client, () => {
-    asked.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
-    for (const { sql, names } of locksOf(unit)) asked.push(ask(client, statements.of(sql), names));
-    for (const one of steps) asked.push(askGuarded(client, statements, one));
-    if (audit === undefined) asked.push(client.query('COMMIT'));
+    sent.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
+    for (const { sql, names } of locksOf(unit)) sent.push(query(client, statements.of(sql), names));
+    for (const one of steps) sent.push(queryGuarded(client, statements, one));
+    if (audit === undefined) sent.push(client.query('COMMIT'));
     else {
-      asked.push(ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
-      if (newest_seen !== undefined) asked.push(ask(client, statements.of(LAST_OF_SUBJECT), [audit.subject]));
-      asked.push(ask(client, statements.of(LAST_AUDIT), []));
+      sent.push(query(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
+      if (newest_seen !== undefined) sent.push(query(client, statements.of(LAST_OF_SUBJECT), [audit.subject]));
+      sent.push(query(client, statements.of(LAST_AUDIT), []));
     }
   });
-  if (audit !== undefined) return commitAudited(client, statements, asked, audit, newest_seen);
-  await allOf(asked);
+  if (audit !== undefined) return commitAudited(client, statements, sent, audit, newest_seen);
+  await allOf(sent);
   return { kind: 'done' };
 }
 
@@ -110,19 +110,19 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
 async function commitAudited(
   client: PoolClient,
   statements: Statements,
-  asked: Promise<QueryResult>[],
+  sent: Promise<QueryResult>[],
   entry: AuditEntry,
   newest_seen: number | undefined,
 ): Promise<CommitResult> {
   try {
-    const results = await allOf(asked);
+    const results = await allOf(sent);
     const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0]; // if it was asked for
     if (newest_seen !== undefined && (of_subject?.sequence ?? 0) > newest_seen) {
       await client.query('ROLLBACK');
       return { kind: 'conflict' };
     }
     const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
-    await allOf([ask(client, statements.plain('insert_audit'), valuesOfAudit(last, entry)), client.query('COMMIT')]);
+    await allOf([query(client, statements.plain('insert_audit'), valuesOfAudit(last, entry)), client.query('COMMIT')]);
     return { kind: 'done' };
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
@@ -140,18 +140,18 @@ function locksOf({ locks: { alone = [], shared = [] } = {} }: Unit): { sql: stri
   });
 }
 
-function askGuarded(client: PoolClient, statements: Statements, { write, values, changes }: Step) {
-  if (changes === undefined) return ask(client, statements.plain(write), values);
-  return ask(client, statements.guarded(write), [...values, changes]);
+function queryGuarded(client: PoolClient, statements: Statements, { write, values, changes }: Step) {
+  if (changes === undefined) return query(client, statements.plain(write), values);
+  return query(client, statements.guarded(write), [...values, changes]);
 }
 
-function ask(client: PoolClient, { name, text, parametersOf }: Statement, values: readonly Value[]) {
+function query(client: PoolClient, { name, text, parametersOf }: Statement, values: readonly Value[]) {
   return client.query({ name, text, values: parametersOf(values) });
 }
 
 /** The first error is the cause; later ones only report that the transaction had ended. */
-async function allOf(asked: Promise<QueryResult>[]): Promise<QueryResult[]> {
-  const settled = await Promise.allSettled(asked);
+async function allOf(sent: Promise<QueryResult>[]): Promise<QueryResult[]> {
+  const settled = await Promise.allSettled(sent);
   const failed = settled.find((one) => one.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));

@@ -34,22 +34,22 @@ const own: Partial<Record<WriteName, string>> = {
   insert_exchanges: `INSERT INTO exchanges ${rows(EXCHANGE_CELLS, { order: 'place' })}`,
   /** Not while an equal event is pending that no store has taken. */
   receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
-    next_attempt_at) SELECT said.*, 'pending', 0, said.received_at
+    next_attempt_at) SELECT incoming.*, 'pending', 0, incoming.received_at
     FROM (SELECT CAST(? AS BIGINT) AS received_at, CAST(? AS byte_text) AS order_id, CAST(cover(?) AS byte_text) AS reference,
-      CAST(? AS byte_text) AS user_id, CAST(? AS INTEGER) AS verified, CAST(? AS byte_text) AS action) AS said
-    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND coalesce(order_id, '') = coalesce(said.order_id, '')
-    AND left(coalesce(reference, ''), 200) = left(coalesce(said.reference, ''), 200)
-    AND order_id IS NOT DISTINCT FROM said.order_id AND reference IS NOT DISTINCT FROM said.reference
-    AND user_id IS NOT DISTINCT FROM said.user_id AND verified = said.verified AND action = said.action
+      CAST(? AS byte_text) AS user_id, CAST(? AS INTEGER) AS verified, CAST(? AS byte_text) AS action) AS incoming
+    WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND coalesce(order_id, '') = coalesce(incoming.order_id, '')
+    AND left(coalesce(reference, ''), 200) = left(coalesce(incoming.reference, ''), 200)
+    AND order_id IS NOT DISTINCT FROM incoming.order_id AND reference IS NOT DISTINCT FROM incoming.reference
+    AND user_id IS NOT DISTINCT FROM incoming.user_id AND verified = incoming.verified AND action = incoming.action
     AND NOT EXISTS (SELECT 1 FROM leases WHERE what = 'event' AND leases.id = CAST(events.sequence AS TEXT)))`,
   drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
     ORDER BY sequence LIMIT ${TOO_MANY})`,
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence LIMIT ${TOO_MANY})`,
   /** By the index of references; reads nothing for an event that names an order, as nearly all do. */
-  thin_references: `DELETE FROM events WHERE sequence IN (SELECT events.sequence FROM events AS over
-    JOIN events ON left(events.reference, 200) = left(over.reference, 200) AND events.reference = over.reference
-    WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
+  thin_references: `DELETE FROM events WHERE sequence IN (SELECT events.sequence FROM events AS finished
+    JOIN events ON left(events.reference, 200) = left(finished.reference, 200) AND events.reference = finished.reference
+    WHERE finished.sequence = ? AND finished.verified = 0 AND finished.order_id IS NULL
     AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
     ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
   /** Another process may still be proxying the create, for at most LATE_EFFECT_MS. */

@@ -42,7 +42,7 @@ export async function watchDisk(
   emptyLog: () => Promise<void>,
   onChange: (room: Room) => void = () => undefined,
 ) {
-  const state: Seen = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast: false };
+  const state: Measured = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast: false };
   let stopped = false;
   const look = async (): Promise<void> => {
     const before = { ...state };
@@ -72,36 +72,36 @@ export async function watchDisk(
   };
 }
 
-interface Seen extends Room {
+interface Measured extends Room {
   /** The reserve existed once: its absence means that it is in use. */
   had_ballast: boolean;
 }
 
 /** The level rises only when there is room for the reserve too, so that it does not oscillate. */
-function levelOf(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): RoomLevel {
-  const { free_bytes, level, had_ballast } = seen;
+function levelOf(path: string, reading: Measured, { low_bytes, ballast_bytes }: DiskSettings): RoomLevel {
+  const { free_bytes, level, had_ballast } = reading;
   if (free_bytes === null) return level;
   const is_spent = had_ballast && !existsSync(ballastPath(path));
   if (free_bytes >= low_bytes + (is_spent || level !== 'enough' ? ballast_bytes : 0)) return 'enough';
   return is_spent || level === 'full' ? 'full' : 'low';
 }
 
-async function watchLog(path: string, seen: Seen, settings: DiskSettings, emptyLog: () => Promise<void>) {
+async function watchLog(path: string, reading: Measured, settings: DiskSettings, emptyLog: () => Promise<void>) {
   const { log_limit_bytes } = settings;
-  seen.log_bytes = logBytes(path);
-  if (seen.log_bytes > log_limit_bytes) {
+  reading.log_bytes = logBytes(path);
+  if (reading.log_bytes > log_limit_bytes) {
     await emptyLog();
-    seen.log_bytes = logBytes(path);
+    reading.log_bytes = logBytes(path);
   }
-  seen.is_log_large = seen.log_bytes > log_limit_bytes;
+  reading.is_log_large = reading.log_bytes > log_limit_bytes;
 }
 
 /** Writes the reserve under another name first: half a reserve must not look like a whole one. Never throws. */
-async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): Promise<void> {
+async function stockUp(path: string, reading: Measured, { low_bytes, ballast_bytes }: DiskSettings): Promise<void> {
   const file = ballastPath(path);
   const unfinished = `${file}.unfinished`;
-  if (ballast_bytes === 0 || seen.level !== 'enough' || existsSync(file)) return;
-  if (seen.free_bytes === null || seen.free_bytes < low_bytes + ballast_bytes) return;
+  if (ballast_bytes === 0 || reading.level !== 'enough' || existsSync(file)) return;
+  if (reading.free_bytes === null || reading.free_bytes < low_bytes + ballast_bytes) return;
   try {
     const handle = await open(unfinished, 'w', 0o600);
     try {
@@ -113,7 +113,7 @@ async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: D
       await handle.close();
     }
     await rename(unfinished, file);
-    seen.had_ballast = true;
+    reading.had_ballast = true;
   } catch {
     await rm(unfinished, { force: true }).catch(() => undefined);
   }
@@ -140,6 +140,6 @@ function logBytes(path: string): number {
   return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function roomOf({ had_ballast: _, ...room }: Seen): Room {
+function roomOf({ had_ballast: _, ...room }: Measured): Room {
   return room;
 }

@@ -34,22 +34,22 @@ export function examineFile(path: string): ExaminedFile {
   const facts = factsOf(path);
   if (typeof facts === 'string') return { ...nothing, directory_wrong: facts };
   if (facts === null) return { ...nothing, directory_wrong: faultOfDirectory(dirname(path)) };
-  const seen = { ...nothing, is_there: true };
+  const examined = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)
-    return { ...seen, wrong: facts.isFile() ? 'it is empty' : 'it is not a file' };
+    return { ...examined, wrong: facts.isFile() ? 'it is empty' : 'it is not a file' };
   let lock: ReturnType<typeof takeInstanceLock> | null = null;
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
   } catch (error) {
-    return { ...seen, directory_wrong: textOf(error) };
+    return { ...examined, directory_wrong: textOf(error) };
   }
   try {
     lock = takeInstanceLock(path);
-    return { ...seen, ...lookInto(path) };
+    return { ...examined, ...lookInto(path) };
   } catch (error) {
     const is_in_use = error instanceof PuenteError && error.facts.in_use === true;
-    return { ...seen, is_in_use, wrong: is_in_use ? null : textOf(error) };
+    return { ...examined, is_in_use, wrong: is_in_use ? null : textOf(error) };
   } finally {
     lock?.release();
   }

@@ -49,7 +49,7 @@ export interface Committer {
   /** As last reported; null before the first report. */
   heap(): Heap | null;
   /** Called once, before the first `post`. */
-  listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
+  listen(listener: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
 }
 
 /**
@@ -240,10 +240,10 @@ function threadOf(worker: WriterThread): Committer {
     post: (units) => worker.postMessage({ kind: 'group', units: pack(units) } satisfies ToWriter),
     close: () => worker.postMessage({ kind: 'close' } satisfies ToWriter),
     heap: heapOf(worker),
-    listen(ear) {
-      worker.on('message', ear.message);
-      worker.on('error', (error) => ear.failed(`the writer thread failed: ${error.message}`));
-      worker.on('exit', ear.ended);
+    listen(listener) {
+      worker.on('message', listener.message);
+      worker.on('error', (error) => listener.failed(`the writer thread failed: ${error.message}`));
+      worker.on('exit', listener.ended);
     },
   };
 }
@@ -251,17 +251,17 @@ function threadOf(worker: WriterThread): Committer {
 /** The last known heap, without a wait: a thread that waits for its disk does not answer. */
 function heapOf(worker: WriterThread): () => Heap | null {
   let known: Heap | null = null;
-  let is_asked = false;
-  const ask = async (): Promise<void> => {
+  let is_requested = false;
+  const read = async (): Promise<void> => {
     const { used_heap_size, total_heap_size } = await worker.getHeapStatistics();
     known = { used_bytes: used_heap_size, total_bytes: total_heap_size };
-    is_asked = false;
+    is_requested = false;
   };
   return () => {
-    if (!is_asked) {
-      is_asked = true;
+    if (!is_requested) {
+      is_requested = true;
       // A thread that has ended rejects this.
-      void ask().catch(() => undefined);
+      void read().catch(() => undefined);
     }
     return known;
   };

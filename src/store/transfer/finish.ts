@@ -96,14 +96,14 @@ function notProved(why: string): PuenteError {
 /**
  * First deleted rows are removed, children before parents, and changed rows release their unique values; then rows are
  * written, parents first; then all is read back. A table that is equal at first is read once.
- * @param teller gets the number of rows of a table so far. @throws PuenteError conflict when a row is not equal in the
+ * @param reporterOf gets the number of rows of a table so far. @throws PuenteError conflict when a row is not equal in the
  * end.
  */
 export async function equalize(
   source: Source,
   target: Target,
   tables: readonly (readonly [CopiedTable, Shape])[],
-  teller: (table: string) => (rows: number) => void,
+  reporterOf: (table: string) => (rows: number) => void,
 ): Promise<MigratedTable[]> {
   const first = new Map<string, Compared>();
   for (const [table, shape] of tables.toReversed()) {
@@ -114,7 +114,7 @@ export async function equalize(
         if (table.release !== undefined) await target.release(table, shape, keys);
       },
     };
-    first.set(table.name, await compareTable(source, target, shape, repairs, teller(table.name)));
+    first.set(table.name, await compareTable(source, target, shape, repairs, reporterOf(table.name)));
   }
   const compared = tables.flatMap(([table, shape]) => {
     const found = first.get(table.name);
@@ -126,11 +126,11 @@ export async function equalize(
       changed: (rows: Row[]) => target.update(shape, rows),
       missing: async (rows: Row[]) => void (await target.insert(table, shape, rows)),
     };
-    await compareTable(source, target, shape, repairs, teller(table.name));
+    await compareTable(source, target, shape, repairs, reporterOf(table.name));
   }
   const proved: MigratedTable[] = [];
   for (const { table, shape, found } of compared) {
-    const last = isEqual(found) ? found : await compareTable(source, target, shape, {}, teller(table.name));
+    const last = isEqual(found) ? found : await compareTable(source, target, shape, {}, reporterOf(table.name));
     if (!isEqual(last)) throw notEqual(table.name, last);
     const { changed, missing, extra } = found;
     proved.push({ table: table.name, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 });
@@ -172,13 +172,13 @@ interface Compared {
   target_sha256: string;
 }
 
-/** @param tell gets the number of rows compared so far. */
+/** @param report gets the number of rows compared so far. */
 export async function compareTable(
   source: Source,
   target: Target,
   shape: Shape,
   repairs: Repairs,
-  tell: (rows: number) => void,
+  report: (rows: number) => void,
 ): Promise<Compared> {
   const hashes = { source: createHash('sha256'), target: createHash('sha256') };
   const counts = { rows: 0, changed: 0, missing: 0 };
@@ -193,7 +193,7 @@ export async function compareTable(
     counts.missing += missing.length;
     if (changed.length > 0) await repairs.changed?.(changed);
     if (missing.length > 0) await repairs.missing?.(missing);
-    tell(counts.rows);
+    report(counts.rows);
   }
   // Repairs may have added missing rows just now. In both cases a larger count means extra rows.
   const is_extra =
@@ -226,8 +226,8 @@ async function removeExtra(source: Source, target: Target, shape: Shape, repairs
     const last = keys.at(-1);
     if (last === undefined) return extra;
     key = last;
-    const gone = keys.filter((one) => !source.has(shape, one));
-    extra += gone.length;
-    if (gone.length > 0) await repairs.extra?.(gone);
+    const extra_keys = keys.filter((one) => !source.has(shape, one));
+    extra += extra_keys.length;
+    if (extra_keys.length > 0) await repairs.extra?.(extra_keys);
   }
 }

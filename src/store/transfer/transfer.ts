@@ -28,7 +28,7 @@ export interface TransferOrder {
   /** Epoch ms. */
   now: () => number;
   /** Called after each step of rows, for a progress line. */
-  tell: (news: MigrateStoreNews) => void;
+  report: (news: MigrateStoreNews) => void;
   failpoint?: Failpoint;
 }
 
@@ -57,19 +57,19 @@ export async function transferStore(order: TransferOrder): Promise<MigrateStoreO
 }
 
 async function copyAll(source: Source, target: Target, order: TransferOrder): Promise<MigrateStoreOutcome> {
-  const { tell, now, failpoint = noFailpoint } = order;
+  const { report, now, failpoint = noFailpoint } = order;
   const tables = await shapesOf(source, target);
   const is_resumed = await beginTransfer(source, target);
-  const teller = (step: MigrateStoreNews['step'], table: string) => {
+  const reporterOf = (step: MigrateStoreNews['step'], table: string) => {
     const of_rows = source.count(table);
-    return (rows: number) => tell({ step, table, rows, of_rows });
+    return (rows: number) => report({ step, table, rows, of_rows });
   };
   let copied = 0;
   for (const table of tables)
-    copied += await copyTable(source, target, table, teller('copying', table[0].name), failpoint);
+    copied += await copyTable(source, target, table, reporterOf('copying', table[0].name), failpoint);
   const outcome = { from: source.path, to: target.location, is_resumed, copied };
   if (order.is_ahead) return { ...outcome, proved: null };
-  const proved = await equalize(source, target, tables, (table) => teller('comparing', table));
+  const proved = await equalize(source, target, tables, (table) => reporterOf('comparing', table));
   const links = await proveSums(source, target);
   failpoint('transfer.proved');
   noteTransferred(source.path, { to: target.location, at: now() });
@@ -147,17 +147,17 @@ export async function shapesOf(source: Source, target: Target): Promise<[CopiedT
 /**
  * A step may be repeated. Rows that changed since, rows before the last stored one, and rows that a unique index
  * refused are left to `equalize`.
- * @param tell gets the number of rows of the table so far. @returns rows added by this run.
+ * @param report gets the number of rows of the table so far. @returns rows added by this run.
  */
 async function copyTable(
   source: Source,
   target: Target,
   [table, shape]: readonly [CopiedTable, Shape],
-  tell: (rows: number) => void,
+  report: (rows: number) => void,
   failpoint: Failpoint,
 ): Promise<number> {
   let key = await target.lastKey(shape);
-  let seen = await target.count(table.name);
+  let copied_rows = await target.count(table.name);
   let added = 0;
   for (;;) {
     const rows = source.after(shape, key);
@@ -165,8 +165,8 @@ async function copyTable(
     if (last === undefined) return added;
     key = keyOf(shape, last);
     added += await target.insert(table, shape, rows);
-    seen += rows.length;
+    copied_rows += rows.length;
     failpoint('transfer.copied');
-    tell(seen);
+    report(copied_rows);
   }
 }

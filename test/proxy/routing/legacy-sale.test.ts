@@ -8,7 +8,7 @@ import {
   noteProxiedEnd,
   type ProxiedAnswer,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
-import { isOver, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
+import { hasEnded, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';
@@ -161,7 +161,7 @@ describe('before the bytes leave', () => {
     const refund = await held(POINT_SLOT);
     expect(refund).toMatchObject({ state: 'OPEN', work: 'refund', legacy_id: INTENT });
     says.set('legacy_intent', answered(200, { id: INTENT, state: 'FINISHED' }));
-    expect(refund && (await isOver(ports, refund, token, clock.now + 9_000))).toBe(true);
+    expect(refund && (await hasEnded(ports, refund, token, clock.now + 9_000))).toBe(true);
     expect(asked.at(-1)?.path).toBe(`/point/integration-api/refund/${INTENT}`);
   });
 
@@ -210,9 +210,9 @@ describe('before the bytes leave', () => {
     await proxyCall('qr_v1.create_by_number', { status: 200, body: { id: `${merchant_id}-${INTENT}` } }, number);
     const sale = await held('qr:ANY');
     expect(sale).toMatchObject({ state: 'OPEN', slot: 'qr:*' });
-    expect(sale && (await isOver(ports, sale, token, clock.now + 9_000))).toBe(false);
+    expect(sale && (await hasEnded(ports, sale, token, clock.now + 9_000))).toBe(false);
     says.set('pos', answered(200, { external_id: 'TILL1' }));
-    expect(sale && (await isOver(ports, sale, token, clock.now + 9_000))).toBe(true);
+    expect(sale && (await hasEnded(ports, sale, token, clock.now + 9_000))).toBe(true);
     expect([await held('qr:ANY'), (await held(TILL_SLOT))?.slot]).toEqual([null, TILL_SLOT]);
   });
 
@@ -332,7 +332,7 @@ describe('an invented token', () => {
     const doubt = await held(POINT_SLOT, clock.now + HOUR_MS - 1);
     expect(doubt).toMatchObject({ state: 'IN_DOUBT' });
     const victim = new Secret('the token of the victim');
-    const over = async (): Promise<boolean | null> => doubt && isOver(ports, doubt, victim, clock.now + 9_000);
+    const over = async (): Promise<boolean | null> => doubt && hasEnded(ports, doubt, victim, clock.now + 9_000);
     expect(await over()).toBe(false);
     says.set('users_me', answered(401));
     clock.now += MINUTE_MS; // the next identity call may be made
@@ -361,7 +361,7 @@ describe('is it over?', () => {
     await store.legacy_sales.openLegacySale(one);
     return one;
   };
-  const over = (one: LegacySale, by = token): Promise<boolean> => isOver(ports, one, by, clock.now + 9_000);
+  const over = (one: LegacySale, by = token): Promise<boolean> => hasEnded(ports, one, by, clock.now + 9_000);
   const point = { family: 'point', unit: DEVICE, legacy_id: INTENT } as const;
 
   it.each(['SENDING', 'IN_DOUBT'] as const)(
@@ -457,7 +457,7 @@ describe('is it over?', () => {
     expect([await over(one), await over(one)]).toEqual([false, false]);
     expect(asked.length).toBe(2);
     clock.now += 1_000;
-    expect(await isOver(ports, one, token, clock.now + 100)).toBe(false);
+    expect(await hasEnded(ports, one, token, clock.now + 100)).toBe(false);
     expect(asked.length).toBe(2);
   });
 
@@ -522,6 +522,6 @@ it('the slot of a sale is free for a link as soon as it is over, and not before'
   const { opening, elsewhere } = await store.links.openLink(link, () => ({ kind: 'open' }));
   expect([opening.kind, elsewhere?.legacy_id]).toEqual(['elsewhere', INTENT]);
   says.set('legacy_intent', answered(200, { state: 'FINISHED' }));
-  expect(elsewhere && (await isOver(ports, elsewhere, token, clock.now + 9_000))).toBe(true);
+  expect(elsewhere && (await hasEnded(ports, elsewhere, token, clock.now + 9_000))).toBe(true);
   expect((await store.links.openLink(link, () => ({ kind: 'open' }))).opening.kind).toBe('open');
 });

@@ -6,8 +6,8 @@ function limitOf(): TimeLimit & { end(): void } {
   let is_over = false;
   let tell = (): void => undefined;
   return {
-    isOver: () => is_over,
-    onOver(next) {
+    isTimedOut: () => is_over,
+    onTimeout(next) {
       tell = next;
     },
     end() {

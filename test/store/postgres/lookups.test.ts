@@ -48,7 +48,7 @@ describe('lookups', () => {
   const shop = (id: number): { id: string; site: string } => ({ id: String(id), site: `site of ${id}` });
 
   it('that are asked for in one turn go on one connection, and the same question once', async () => {
-    const told = await Promise.all(['7', '8', '7', '7'].map((id) => lookups.ask(byId, [id])));
+    const told = await Promise.all(['7', '8', '7', '7'].map((id) => lookups.read(byId, [id])));
     expect(told).toEqual([[shop(7)], [shop(8)], [shop(7)], [shop(7)]]);
     expect(told[2]).toBe(told[0]);
     expect(lent).toBe(1);
@@ -57,19 +57,19 @@ describe('lookups', () => {
 
   it('of one value by two statements are two questions', async () => {
     await server.run(url, `INSERT INTO shops VALUES ('A', 'B'), ('B', 'C')`);
-    const told = await Promise.all([byId, bySite].map((statement) => lookups.ask(statement, ['B'])));
+    const told = await Promise.all([byId, bySite].map((statement) => lookups.read(statement, ['B'])));
     expect(told).toEqual([[{ id: 'B', site: 'C' }], [{ id: 'A', site: 'B' }]]);
   });
 
   it('that are more than go together are all told their own', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => index + 1);
-    const told = await Promise.all(ids.map((id) => lookups.ask(byId, [String(id)])));
+    const told = await Promise.all(ids.map((id) => lookups.read(byId, [String(id)])));
     expect(told).toEqual(ids.map((id) => [shop(id)]));
     expect(lent).toBe(4);
   });
 
   it('have rows that nobody can change, because others have the same', async () => {
-    const [row] = await lookups.ask(byId, ['7']);
+    const [row] = await lookups.read(byId, ['7']);
     expect(Object.isFrozen(row)).toBe(true);
   });
 
@@ -78,11 +78,11 @@ describe('lookups', () => {
     await blocker.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE shops IN ACCESS EXCLUSIVE MODE');
-    const before = lookups.ask(byId, ['7']);
+    const before = lookups.read(byId, ['7']);
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
     await vi.waitUntil(async () => (await server.run(url, waiting)).length > 0, { timeout: 20_000 });
     asked.mockClear();
-    const after = lookups.ask(byId, ['7']);
+    const after = lookups.read(byId, ['7']);
     await vi.waitUntil(() => asked.mock.calls.length > 0, { timeout: 20_000 });
     await blocker.query('COMMIT');
     await blocker.end();
@@ -93,9 +93,9 @@ describe('lookups', () => {
     const unreachable = openPool(url.replace(/:\d+\//, ':1/'), LIMITS);
     const cut = createLookups(unreachable, LOOKUPS);
     const ids = Array.from({ length: 40 }, (_, index) => String(index));
-    const told = await Promise.allSettled(ids.map((id) => cut.ask(byId, [id])));
+    const told = await Promise.allSettled(ids.map((id) => cut.read(byId, [id])));
     expect(told.map(({ status }) => status)).toEqual(ids.map(() => 'rejected'));
-    await expect(cut.ask(byId, ['7'])).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'gone' } });
+    await expect(cut.read(byId, ['7'])).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'gone' } });
     await unreachable.end();
   });
 
@@ -104,10 +104,10 @@ describe('lookups', () => {
     const relayed = openPool(silent.urlFor(url), { ...LIMITS, connect_timeout_ms: 60_000 });
     const held = await relayed.connect();
     const cut = createLookups(relayed, LOOKUPS);
-    const early = cut.ask(byId, ['7']);
+    const early = cut.read(byId, ['7']);
     await vi.waitUntil(() => silent.met() === 2, { timeout: 20_000 });
     held.release();
-    expect(await Promise.all([cut.ask(byId, ['8']), early])).toEqual([[shop(8)], [shop(7)]]);
+    expect(await Promise.all([cut.read(byId, ['8']), early])).toEqual([[shop(8)], [shop(7)]]);
     silent.cut();
     await relayed.end();
   });
@@ -116,7 +116,7 @@ describe('lookups', () => {
     await using silent = await leadingOn(0);
     const relayed = openPool(silent.urlFor(url), { ...LIMITS, connect_timeout_ms: 300 });
     const cut = createLookups(relayed, LOOKUPS);
-    const told = await Promise.allSettled(Array.from({ length: 200 }, (_, id) => cut.ask(byId, [String(id)])));
+    const told = await Promise.allSettled(Array.from({ length: 200 }, (_, id) => cut.read(byId, [String(id)])));
     expect(told.filter(({ status }) => status === 'rejected')).toHaveLength(200);
     // The server of this process accepts them when it has the time.
     await vi.waitUntil(() => silent.met() >= LIMITS.connections, { timeout: 20_000 });
@@ -130,7 +130,7 @@ describe('lookups', () => {
     const together = createLookups(hurried, { ...LOOKUPS, ...short });
     const slow = statementOf('SELECT ? AS id, pg_sleep(0.1) IS NULL AS slept', noCover);
     const ids = Array.from({ length: 20 }, (_, index) => String(index));
-    const told = await Promise.all(ids.map((id) => together.ask(slow, [id])));
+    const told = await Promise.all(ids.map((id) => together.read(slow, [id])));
     expect(told.map((rows) => rows[0]?.id)).toEqual(ids);
     await hurried.end();
   });
@@ -142,17 +142,17 @@ describe('lookups', () => {
       $$ SELECT CAST(pg_terminate_backend(pg_backend_pid()) AS TEXT) WHERE id = '0' $$`,
     );
     const leaving = statementOf('SELECT leave(?) AS left', noCover);
-    const told = await Promise.allSettled([lookups.ask(leaving, ['0']), lookups.ask(byId, ['7'])]);
+    const told = await Promise.allSettled([lookups.read(leaving, ['0']), lookups.read(byId, ['7'])]);
     expect(told.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(await lookups.ask(byId, ['7'])).toEqual([shop(7)]);
+    expect(await lookups.read(byId, ['7'])).toEqual([shop(7)]);
   });
 
   it('of which one is a fault leave the others theirs', async () => {
     const numbered = statementOf('SELECT CAST(? AS BIGINT) AS number', noCover);
     const told = await Promise.allSettled([
-      lookups.ask(numbered, ['not a number']),
-      lookups.ask(numbered, ['12']),
-      lookups.ask(byId, ['7']),
+      lookups.read(numbered, ['not a number']),
+      lookups.read(numbered, ['12']),
+      lookups.read(byId, ['7']),
     ]);
     expect(told[0]).toMatchObject({ status: 'rejected', reason: { code: '22P02' } });
     expect(told.slice(1)).toMatchObject([{ value: [{ number: 12 }] }, { value: [shop(7)] }]);
@@ -163,7 +163,7 @@ describe('lookups', () => {
       throw new Error('covered by another key');
     };
     const strict = createLookups(pool, { ...LOOKUPS, open });
-    await expect(strict.ask(byId, ['7'])).rejects.toThrow('covered by another key');
+    await expect(strict.read(byId, ['7'])).rejects.toThrow('covered by another key');
   });
 
   it('whose statement failed for the one before them are asked once more', async () => {

@@ -44,7 +44,7 @@ const transfer = (order: Partial<TransferOrder> = {}) =>
     key_mark: KEY_MARK,
     is_ahead: false,
     now: Date.now,
-    tell: () => undefined,
+    report: () => undefined,
     ...order,
   });
 const rowsOf = async (sql: string) => (await server.run(url, sql)) as Record<string, unknown>[];
@@ -82,9 +82,9 @@ describe('a transfer', () => {
     await expect(transfer({ is_ahead: true, failpoint })).rejects.toThrow('ended here');
     expect(await rowsOf('SELECT count(*)::int AS rows FROM exchanges')).toEqual([{ rows: 2_000 }]);
     const copied: string[] = [];
-    const tell: TransferOrder['tell'] = ({ step, table, rows }) =>
+    const report: TransferOrder['report'] = ({ step, table, rows }) =>
       void (step === 'copying' && copied.push(`${table} ${rows}`));
-    const { is_resumed } = await transfer({ tell });
+    const { is_resumed } = await transfer({ report });
     expect(is_resumed).toBe(true);
     expect(copied[0]).toBe(`exchanges ${EXCHANGES}`);
   });
