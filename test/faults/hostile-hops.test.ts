@@ -110,15 +110,6 @@ describe('headers of one hop', () => {
 });
 
 describe('an answer behind an answer', () => {
-  it('two requests in one packet are two calls, answered in turn', async () => {
-    const get = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
-    const last = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), 'Connection: close', '', '');
-    for (const door of [orders, legacy]) {
-      const text = await untilClosed(door.app.public_url, Buffer.concat([get, last]));
-      expect(text.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2);
-    }
-  });
-
   it('the last answer of a connection says so, and what stands behind it is sent again by its client: no call fails', async () => {
     const get = exactly('GET /v1/nothing HTTP/1.1', ...START.slice(1, 3), '', '');
     const list = exactly(`GET ${CREATE.replace('payment-intents', 'none')} HTTP/1.1`, ...START.slice(1, 3), '', '');

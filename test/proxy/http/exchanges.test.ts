@@ -231,30 +231,11 @@ describe('a brown-out', () => {
     expect((await bench.ops('/api/brownouts/nothing')).status).toBe(404);
   });
 
-  it('lets pass what is about something that exists, and what is no operation of its kinds', async () => {
-    const id = '019539a0-0000-7000-8000-00000000dead';
-    for (const [path, method] of [
-      [`${POINT}/payment-intents/${id}`, 'GET'],
-      [`${intents(DEVICE)}/${id}`, 'DELETE'],
-      ['/v1/payments/16500000001', 'GET'],
-      ['/merchant_orders/40123456789', 'GET'],
-    ] as const) {
-      const { kept: one } = await kept(path, { merchant: MEXICO, method });
-      expect([path, one.upstream?.map(({ name }) => name)]).toEqual([path, ['legacy']]);
-    }
-  });
-
   it('that is aborted refuses nothing from that moment on', async () => {
     const create = () => kept(intents(SECOND_DEVICE), { merchant: MEXICO, body: { amount: 1500 } });
     expect((await create()).answer.status).toBe(503);
     const aborted = await bench.ops(`/api/brownouts/${drill.id}/abort`, { body: { reason: 'tills are angry' } });
     expect([aborted.status, (await create()).answer.status]).toEqual([200, 201]);
-  });
-
-  it('that was aborted before it began refuses nothing', async () => {
-    const path = `/instore/qr/seller/collectors/${CHILE}/pos/SUC001POS001/orders`;
-    const { kept: one } = await kept(path, { method: 'PUT', merchant: CHILE, body: {} });
-    expect(one.upstream).toMatchObject([{ name: 'legacy' }]);
   });
 });
 

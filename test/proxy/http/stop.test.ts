@@ -155,14 +155,6 @@ describe('with nothing under way', () => {
       await puente.close();
     }
   });
-
-  it('a second process on the same file is refused', async () => {
-    const first = await startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir });
-    await expect(startOutside(sandbox.url, { PUENTE_DATA_DIR: data_dir })).rejects.toMatchObject({
-      code: 'store_unusable',
-    });
-    await first.close();
-  });
 });
 
 describe('with a sealed value that was damaged', () => {
