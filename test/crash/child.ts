@@ -1,13 +1,11 @@
 /** The real server as a child process: started on a data directory, armed with a failpoint, killed by its pid. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
-/** Compile cache of builds that have none of their own. */
-const COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'puente-crash-compiled-'));
+/** Compile cache of builds that have none of their own: that of the run (`vitest.config.ts`). */
+const COMPILE_CACHE = process.env.NODE_COMPILE_CACHE ?? join(ROOT, 'node_modules/.cache/puente');
 /** A start takes about a second here, and much longer on shared cores; beyond this it hangs. */
 const START_LIMIT_MS = 120_000;
 /** A server to start: its working directory and entry file. */
@@ -128,7 +126,6 @@ export async function killChildren(): Promise<void> {
   const left = [...running];
   for (const child of left) child.kill('SIGKILL');
   await Promise.all(left.map((child) => (child.exitCode ?? child.signalCode) !== null || once(child, 'close')));
-  rmSync(COMPILE_CACHE, { recursive: true, force: true });
 }
 
 process.once('exit', () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childrenOf, parentOf } from '../../../bench/machine.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Child, killChildren, startChild } from '../../crash/child.ts';
+import { bundleSources, usualBuild } from '../../crash/stand.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
 import { freePorts } from '../../listen.ts';
 import { type Server, startServer } from './server.ts';
@@ -36,7 +37,8 @@ beforeAll(async () => {
     PUENTE_LOG_LEVEL: 'silent',
     PUENTE_LIMITS_LAG_MS: '600000',
   };
-  puente = (await startChild(settings)) as Child; // nothing kills it while it starts
+  await bundleSources();
+  puente = (await startChild(settings, usualBuild())) as Child; // nothing kills it while it starts
 }, LIMIT_MS);
 
 afterAll(async () => {
@@ -129,7 +131,7 @@ describe('workers', { timeout: LIMIT_MS }, () => {
     const all = Object.entries({ ...settings, ...change }).filter(
       (pair): pair is [string, string] => pair[1] !== undefined,
     );
-    await expect(startChild(Object.fromEntries(all))).rejects.toMatchObject({
+    await expect(startChild(Object.fromEntries(all), usualBuild())).rejects.toMatchObject({
       code: 1,
       message: expect.stringContaining(words),
     });
