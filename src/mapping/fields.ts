@@ -92,7 +92,7 @@ function isSent({ path }: Operation, [part, name]: Path): boolean {
  * Facts of a source field by its table and path, and of a row by its id. For a field without a row the weight is
  * guessed from words in its name.
  */
-export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'facts' | 'row'> {
+export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'facts' | 'lossOf' | 'row'> {
   const rows = tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
   const byId = new Map(rows.map((row) => [row.id, factsOf(row)]));
   const fields = new Map<string, Candidates>();
@@ -107,6 +107,12 @@ export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'fact
       const name = path.replaceAll(/\[\d+\]/g, '[]');
       const row = bestRow(fields.get(`${table} ${name}`), why);
       return row === null ? unknownField(name) : factsOf(row);
+    },
+    lossOf(table, path) {
+      const { own } = fields.get(`${table} ${path}`) ?? NOBODY;
+      const [row, ...others] = own.filter(({ policy, converter }) => policy === 'note' || converter !== null);
+      // A converter has sentences of its own.
+      return row === undefined || row.converter !== null || others.length > 0 ? null : row.why;
     },
     row: (id) => byId.get(id) ?? null,
   };

@@ -150,6 +150,8 @@ export interface Tables {
   fields(operation: Operation, site: string | null): readonly SourceField[];
   /** Without a row the weight is guessed from the name. @param why selects among rows of sites (`fields.ts`). */
   facts(table: string, path: string, why?: string): RowFacts;
+  /** Why the field is lost, where one row alone loses it; null where several may, or none. */
+  lossOf(table: string, path: string): string | null;
   /** Null for an id of another revision. */
   row(id: string): RowFacts | null;
   /** Compares field by field, by the matchers of the rows; without volatile fields and fields that both sides lack. */

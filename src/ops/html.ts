@@ -1,8 +1,9 @@
 /** HTML from templates, for console pages, reports and charts: a value is escaped unless it is a template itself. */
 import type { Said } from '../error.ts';
-import { type Part, partsOf, printable, writtenPart } from '../locales/message.ts';
+import { type Part, partsOf, printable, say, writtenPart } from '../locales/message.ts';
 import type { Words } from '../locales/words.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './fields.ts';
+import { sideOf } from './readiness/side.ts';
 
 /** Escaped markup. Only `html` makes one, so that no text from outside can pass for it. */
 class Markup {
@@ -63,6 +64,14 @@ export function saysEach(words: Words, text: string, said: readonly Said[], betw
 /** A text of the tables, the settings or the limitations. */
 export function written(words: Words, text: string): Content {
   return marked(words, writtenPart(words, text), withCode);
+}
+
+/** A side of a difference: a refusal in words, an answer as it is. */
+export function answered(words: Words, side: string): Content {
+  const facts = sideOf(side);
+  if (facts.by === 'itself') return code(side);
+  const { text, said } = say('side', facts);
+  return says(words, text, said);
 }
 
 /** Recorded facts: names and values of programs have no translation. */

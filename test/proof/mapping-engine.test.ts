@@ -820,6 +820,9 @@ describe('the facts of a field', () => {
     { drop: 'body.a', policy: 'note', sites: ['MLB'], advice: 'Leave it out there.', why: 'The second reason of all.' },
     { context: 'site', reads: 'body.b', to: 'body.b', weight: 'money', why: 'The third reason of all.' },
     { context: 'voucher', to: 'body.c', why: 'The fourth reason of all.' },
+    { drop: 'body.d', policy: 'note', why: 'The fifth reason of all.' },
+    { copy: 'body.d', to: 'body.d', with: 'ticket_choice', why: 'The sixth reason of all.' },
+    { copy: 'body.e', to: 'body.e', with: 'ticket_choice', why: 'The seventh reason of all.' },
   ];
   const finder = factsFinder([{ file: 'x.yaml', ...table(rows) } as never]);
   const facts = (path: string, why?: string) => {
@@ -837,5 +840,11 @@ describe('the facts of a field', () => {
     expect(facts('body.my_tips')).toBe('null money');
     expect(facts('body.tips.payer')).toBe('null identity');
     expect(facts('body.tipsy')).toBe('null other');
+  });
+
+  it('have the reason of its loss where one row alone loses it', () => {
+    const loss = (path: string) => finder.lossOf('point.mode.request', path);
+    expect(loss('body.a')).toBe('The second reason of all.');
+    expect(['body.b', 'body.d', 'body.e', 'body.tip'].map(loss)).toEqual([null, null, null, null]);
   });
 });

@@ -74,6 +74,7 @@ const shadow = z.object({
   code: z.string().nullable(),
   error: z.string().nullable(),
   detail: z.string().nullable(),
+  cause: z.object({ by: z.string(), error: z.string().nullable(), names: z.string() }).nullable().exactOptional(),
   order: z.unknown().optional(),
   fired: z.array(z.string()),
   losses: z.array(loss),

@@ -9,7 +9,7 @@ import { moveView, proposalsView, rampsView, safetyView } from '../api/moves.ts'
 import { noticesView } from '../api/notices.ts';
 import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
-import { code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
+import { answered, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
 import { rolledBack } from '../moves/move.ts';
 import { type DrainView, drainView } from '../moves/preview.ts';
@@ -312,7 +312,7 @@ function differenceTable(visit: Visit, found: readonly Difference[]): Html {
     const { operation, path, legacy, orders, state, count, last_at, note, sample, accepted_until } = one;
     return {
       where: html`${operation}<br>${code(path === '' ? t('differences.whole') : path)}`,
-      sides: html`<div class="lines"><span>${t('stage.legacy')}: <code>${legacy}</code></span><span>${t('stage.orders')}: <code>${orders}</code></span></div>`,
+      sides: html`<div class="lines"><span>${t('stage.legacy')}: <code>${legacy}</code></span><span>${t('stage.orders')}: ${answered(words, orders)}</span></div>`,
       count: html`${count}<br><a href="${linkTo('/trace', { id: sample })}">${t('finding.sample')}</a>`,
       last: timeOf(words, last_at),
       state: html`${badge(state === 'new' ? 'bad' : 'good', t(`difference.${state}`))} ${timeOf(words, accepted_until)} ${note}`,

@@ -116,7 +116,18 @@ export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lo
     .toSorted(
       (one, other) => lossWeights.indexOf(one.weight) - lossWeights.indexOf(other.weight) || other.count - one.count,
     )
-    .map((row) => viewOf(ports.tables.of(row.merchant_id), row));
+    .map((row) => {
+      const tables = ports.tables.of(row.merchant_id);
+      return viewOf(tables, { ...row, why: whyLost(tables, row) });
+    });
+}
+
+/**
+ * The sentence of today's tables, which has its translations; the stored one is of the day on which it was lost. A
+ * converter's sentence has values, and stays.
+ */
+export function whyLost(tables: Tables, { table, path, why }: Pick<LedgerRow, 'table' | 'path' | 'why'>): string {
+  return tables.lossOf(table, path) ?? why;
 }
 
 function viewOf(tables: Tables, row: LedgerRow) {

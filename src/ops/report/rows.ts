@@ -5,6 +5,7 @@ import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { changeOf } from '../audit.ts';
 import {
+  answered,
   type Content,
   code,
   durationIn,
@@ -189,7 +190,7 @@ function callRows(
       operation,
       what: `${t(`report.difference.${what}`)} ${path}`.trimEnd(),
       legacy: code(legacy),
-      orders: code(orders),
+      orders: answered(words, orders),
       state: t(`difference.${one.state}`),
       calls: one.count,
       last: timeOf(words, one.last_at),

@@ -9,7 +9,7 @@ import { stageInForce } from '../../proxy/routing/stage.ts';
 import { dayOf, shown } from '../fields.ts';
 import { slicesOf } from '../notices.ts';
 import type { Ports } from '../ports.ts';
-import { adviceOn } from '../readiness/coverage.ts';
+import { adviceOn, whyLost } from '../readiness/coverage.ts';
 import { type Mismatches, merchantReadiness } from '../readiness/readiness.ts';
 import type { Line, Report, ReportAsk } from './report.ts';
 import type { Tally } from './tally.ts';
@@ -129,7 +129,10 @@ const MOST_DIFFERENCES = 5_000;
 /** Money first, then identity, then by count, would-be losses of shadows included. */
 export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): Line<'losses'>[] {
   return [...tally.losses.values()]
-    .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
+    .map((one) => {
+      const loss = { ...one, why: whyLost(tables, one) };
+      return { ...loss, advice: adviceFor(tables, loss).text };
+    })
     .toSorted(
       (a, b) =>
         lossWeights.indexOf(a.weight) - lossWeights.indexOf(b.weight) ||

@@ -13,6 +13,7 @@ import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { rounded, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { detailOf } from '../readiness/side.ts';
 import { type Trouble, troubleOfLegacySale, troubleOfLink, upstreamSaid } from './trouble.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -154,8 +155,9 @@ function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {
   return [step(at, 'translated', 'shadow', id, ...verdict, ...differed)];
 }
 
-function verdictSaid({ verdict, code, error, detail }: NonNullable<StoredExchange['shadow']>): Spoken {
+function verdictSaid({ verdict, code, error, detail: why }: NonNullable<StoredExchange['shadow']>): Spoken {
   if (verdict === 'accepted') return say('step.paper_accepted', {});
+  const detail = why === null ? null : detailOf(why);
   if (verdict === 'refused_here') return say('step.paper_refused_here', { error, detail });
   return say('step.paper_refused_there', { code, error, detail });
 }

@@ -4,9 +4,10 @@ import type { Fact } from '../../../src/error.ts';
 import { quoted, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
-import { html, says, saysEach, tableOf } from '../../../src/ops/html.ts';
+import { answered, html, says, saysEach, tableOf } from '../../../src/ops/html.ts';
 import { rampStates } from '../../../src/ops/moves/ramp.ts';
 import { routeSaid } from '../../../src/ops/moves/target.ts';
+import { detailOf } from '../../../src/ops/readiness/side.ts';
 
 const words = loadWords();
 
@@ -25,6 +26,19 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     const text = told('difference.legacy_answered', facts);
     expect(text).toContain('<span lang="en">400 property_value\ufffd: too long</span>');
     expect(told('step.paper_refused_here', { error: 'bad_request', detail: null })).not.toContain('lang="en"');
+  });
+
+  it('says the reason of a row that refuses in the language, and shows what the legacy error says', async () => {
+    const side =
+      'refused_here 400 Additional property description is not allowed: Mexico answers 400 to a description. (point.create.request#5)';
+    const text = String(html`${answered(words[language], side)}`);
+    expect(text).toMatch(/Puente la rechazaría|o Puente recusaria/);
+    expect(text).toMatch(/(México responde|O México responde) 400 .* \(point\.create\.request#5\)$/);
+    expect(text).toContain('400 Additional property description is not allowed: ');
+    expect(String(html`${answered(words[language], 'accepted')}`)).toBe('<code>accepted</code>');
+    const detail = detailOf(side.slice('refused_here 400 '.length));
+    expect(told('step.paper_refused_here', { error: '400', detail })).toMatch(/México responde 400/);
+    expect(detailOf('amount is not valid: the legacy contract')).toBe('amount is not valid: the legacy contract');
   });
 
   it('says the states, calls and amounts of a trace in words of the language', async () => {

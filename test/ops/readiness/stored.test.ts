@@ -1,10 +1,13 @@
 /** A verdict on a real store: a sale whose create is tried again is one fault, also over midnight; and notices. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
+import { viewLosses } from '../../../src/ops/readiness/coverage.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
+import { lossLines } from '../../../src/ops/report/sections.ts';
+import { createTally } from '../../../src/ops/report/tally.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
-import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, finished, firstDue, type Harness, MERCHANT, NOON, newNotice } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
@@ -49,6 +52,25 @@ it('as many sales that fail are as many faults, and each is counted once with it
     ...calls(2, () => ({ ...failed, operation: 'point.get_intent', legacy_id: 'sale-1' })),
   ]);
   expect(await faults(), 'a read that fails is a fault of its own').toEqual(['14', '74']);
+});
+
+it('a loss that was stored with an older reason is shown with that of the tables, and a converter keeps its own', async () => {
+  const { store } = harness;
+  const lost = (path: string) =>
+    newLoss({ operation: 'point.create_intent', path, why: 'An older reason.', would_be: false });
+  const seen = newExchange({ ...CREATE, lost: ['body.payment', 'body.description'].map(lost) });
+  await store.exchanges.recordExchanges([seen]);
+  const reasons = [
+    ['body.payment', expect.stringMatching(/^(?!An older)/) as string],
+    ['body.description', 'An older reason.'],
+  ];
+  const losses = await viewLosses(ports, { merchant: MERCHANT });
+  expect(new Map(losses.map(({ field, why }) => [field, why]))).toEqual(new Map(reasons as [string, string][]));
+  const [told] = losses.filter(({ field }) => field === 'body.payment');
+  expect(told?.advice).toContain(told?.why.replace(/\.$/, ''));
+  const tally = createTally();
+  for (const one of seen.lost) tally.losses.set(one.path, { ...one, count: 1, would_be_count: 0 });
+  expect(lossLines(ports, tally).map(({ path, why }) => [path, why])).toEqual(reasons);
 });
 
 it('of work on orders it says that no receiver has acknowledged a notice, until one has', async () => {
