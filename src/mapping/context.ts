@@ -80,7 +80,7 @@ export const contextSchema = z.object({
   held: z
     .object(createIntentBody.pick({ additional_info: true, payment: true, description: true }).shape)
     .optional()
-    .describe('What the client said and the order does not carry, given back verbatim; on answers and notices.'),
+    .describe('Fields that the client sent and an order does not have, given back verbatim; on answers and notices.'),
   amount_minor: z.int().optional().describe('The amount of the create, minor units; on answers and notices.'),
   created_at: milliseconds.optional().describe('When the intent was made, epoch milliseconds; on notices.'),
   caller_id: z.union([z.int(), z.string()]).optional().describe("The merchant's user id, digits; on notices."),

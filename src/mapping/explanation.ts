@@ -142,7 +142,7 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
   if (operation === null) return ['No operation: proxied to the legacy upstream unchanged.'];
   const head = [`Operation  ${operation.name} (${operation.method} ${operation.path})`];
   const upstream_calls = section(
-    'Asked beside, as far as the call needs it',
+    'Also called, where the operation needs it',
     operation.asks.map((call) => `  ${call}`),
   );
   if (operation.request === null) return [...head, untranslated(operation), ...upstream_calls];

@@ -21,21 +21,26 @@ export function renderReadme(tables: LoadedTables): string {
     opening(),
     '## Operations',
     operationsList(tables),
-    '## Roles',
+    '## Shared tables',
+    'Tables of no single operation: the headers of a request, the body of a Point notice, a payment that is shown from its order, and the names of the oldest API for a payment.',
     ...roles.map(renderTable),
     '## Requests and answers',
     ...used.sort((one, other) => shared.indexOf(one.table) - shared.indexOf(other.table)).map(renderTable),
     '## States',
+    'What a till sees of an order in each status. *Rank* decides between two readings of an order that their dates do not put in order. *Final*: the sale is terminal for the till. *Once it cannot change*: the state shown when a state that is held open has become terminal. *Announced*: the notices that the merchant gets.',
     ...states.map(renderStates),
     '## Errors',
+    'What a till is answered for an error of upstream. The rows of the call are tried in order, then those under *any*; the first that fits counts. `{}` in a legacy message is the place of a detail, such as the name of a field.',
     ...errors.map(renderErrors),
     '## Limitations',
-    'What tills see otherwise than legacy showed it is in [docs/limitations.md](../docs/limitations.md), made from `limitations.yaml`.',
+    'Differences that a till can see are in [docs/limitations.md](../docs/limitations.md), made from `limitations.yaml`.',
     '## Sites',
     renderSites(tables),
     '## Converters',
+    'Functions that a row names after *by*; each turns one value into another.',
     list(Object.entries({ ...converters, ...detailConverters }).map(([name, { says }]) => `\`${name}\`: ${says}`)),
     '## Context',
+    'Values that a row may take from Puente instead of the message.',
     list(Object.entries(contextSchema.shape).map(([key, value]) => `\`${key}\`: ${value.description ?? ''}`)),
   ];
   return `${sections.join('\n\n')}\n`;
@@ -45,7 +50,8 @@ function opening(): string {
   return [
     '<!-- Generated from the YAML files beside it by `npm run generate`; change those, not this. -->',
     '# Mapping tables',
-    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nothing is reported, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. What is lost has a weight (`money`, `identity`, or neither) and an advice for the maker of the till. `npx puente check` proves that nothing is forgotten.',
+    'Each table says, row by row, how a message of one API becomes a message of the other: the request of a till becomes a request to orders, and the answer of orders becomes the answer to the till. A row does one thing: it copies a field, writes a constant, writes a value from the context, drops a field, or goes through each element of a list. A dropped field is `silent` (nothing is recorded), `note` (a loss is recorded) or `refuse` (the call is refused); *Unknown keys* names one of these for fields that no row names.',
+    '*Sites* are the countries in which a row applies. *Weight* says what a loss concerns, money or identity (who sold, or which sale it was), and *Advice* what the maker of the till can change. `npx puente check` proves that every field of both sides has a row.',
   ].join('\n\n');
 }
 
@@ -56,11 +62,12 @@ function operationsList({ documents }: LoadedTables): string {
     one.asks.length === 0 ? '–' : one.asks.map((call) => `\`${call}\``).join(', '),
     anchor(one.request),
     anchor(one.answer),
-    `${one.why} (${one.source})${one.double_read ? ' In shadow it is read on both sides.' : ''}`,
+    `${one.why} (${one.source})${one.double_read ? ' On stage shadow both APIs are read, and their answers compared.' : ''}`,
   ]);
   const proxied = documents.proxied.map((one) => `\`${one.method} ${one.path}\` (${one.source})`);
   return [
-    grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows),
+    'The calls of tills that Puente translates. *Upstream call* is the call that it becomes, and a dash means that Puente answers from its own store or from the other calls. *Also called*: further calls, each made only when the operation needs it.',
+    grid(['Legacy call', 'Upstream call', 'Also called', 'Request', 'Answer', 'Why'], rows),
     `Documented writes that make no sale are proxied to legacy at every stage: ${proxied.join(', ')}.`,
   ].join('\n\n');
 }
@@ -73,7 +80,7 @@ function renderTable(table: WrittenTable): string {
   const unknown = table.unknown === undefined ? [] : [`Unknown keys: ${policyText(table.unknown)}.`];
   const head = [
     `### ${table.table}`,
-    `From \`${table.from}\` to \`${table.to}\`. Source: ${table.source}.`,
+    `From ${table.from === 'nothing' ? 'the context alone' : `\`${table.from}\``} to \`${table.to}\`. Source: ${table.source}.`,
     ...unknown,
   ];
   const rows = flat(rowsOf(table.table, table.rows)).map((row) => [
@@ -119,7 +126,7 @@ function renderStates(table: LoadedTables['documents']['states'][number]): strin
     row.notices.length === 0 ? 'no' : row.notices.join(', '),
     row.why,
   ]);
-  const head = ['Order status', 'Legacy state', 'When it has ended', 'Rank', 'Final', 'Announced', 'Why'];
+  const head = ['Order status', 'Legacy state', 'Once it cannot change', 'Rank', 'Final', 'Announced', 'Why'];
   const never = table.never.map((row) => `Never produced: ${row.shows}. ${row.why}`);
   return [`### ${table.table}`, `Source: ${table.source}.`, grid(head, rows), list(never)].join('\n\n');
 }
@@ -236,9 +243,10 @@ function countedText(counted: Counted): string {
 
 function conditionText(condition: LimitationCondition): string {
   const { ok, errors, rows, without, losses, upstream, unasked, noted } = condition;
-  const calls = (upstream ?? []).map(({ name, status, codes }) =>
-    ['asked', name, status, codes === undefined ? undefined : `(${anyOf(codes)})`].filter(Boolean).join(' '),
-  );
+  const calls = (upstream ?? []).map(({ name, status, codes }) => {
+    const answer = [status, codes === undefined ? undefined : `with ${anyOf(codes)}`].filter(Boolean).join(' ');
+    return `\`${name}\` was called${answer === '' ? '' : ` and answered ${answer}`}`;
+  });
   return [
     ...(ok === undefined ? [] : [ok ? 'answered 2xx' : 'not answered 2xx']),
     ...(errors === undefined ? [] : [`answered ${anyOf(errors)}`]),
@@ -246,8 +254,8 @@ function conditionText(condition: LimitationCondition): string {
     ...(without === undefined ? [] : [`the row ${anyOf(without)} did not fire`]),
     ...(losses === undefined ? [] : [`lost ${anyOf(losses)}`]),
     ...calls,
-    ...(unasked === undefined ? [] : [`without asking ${anyOf(unasked)}`]),
-    ...(noted === undefined ? [] : ['seen by the code that did it']),
+    ...(unasked === undefined ? [] : [`without calling ${anyOf(unasked)}`]),
+    ...(noted === undefined ? [] : ['marked by the code that makes the difference']),
   ].join(', ');
 }
 
