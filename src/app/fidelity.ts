@@ -43,7 +43,7 @@ export function fillFidelity(command: Command): void {
   withManual(command, {
     notes: `
 Some eighty calls in at most five minutes: creates with the smallest amounts, reads, cancels, refunds, wrong input, terminal modes.
-Each shows one assumption of the sandbox, as puente doctor --settings lists them, or a fact that it holds. Every order
+Each shows one assumption of the sandbox, as \`puente doctor --settings\` lists them, or a fact that it holds. Every order
 that is made is canceled, or refunded where upstream's own simulator has paid it, also after Ctrl-C; one that could not be is named. The
 token is never printed. An account that is not for tests is refused without --live: GET /users/me must have the tag
 test_user, or the token begin with TEST-. On such an account nothing is simulated, and only terminals and points of sale that you

@@ -43,21 +43,22 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** @param text the API's sentence. @param said its code; null when it has none. */
 export function says(words: Words, text: string | null, said: Said | null): Content {
-  return text === null || text === '' ? null : partsOf(words, text, said).map((part) => marked(words, part));
+  const shown = said === null ? plain : withCode;
+  return text === null || text === '' ? null : partsOf(words, text, said).map((part) => marked(words, part, shown));
 }
 
-/** A text of several sentences, in English as the API wrote it. @param between, @param shown as for `saysEach`. */
-export function saysAll(words: Words, text: string, said: readonly Said[], between = ' ', shown = plain): Content {
-  return words.language === 'en' && said.length > 0 ? shown(text) : saysEach(words, text, said, between, shown);
+/** A text of several sentences, in English as the API wrote it. @param between separates two of them. */
+export function saysAll(words: Words, text: string, said: readonly Said[], between = ' '): Content {
+  return words.language === 'en' && said.length > 0 ? withCode(text) : saysEach(words, text, said, between);
 }
 
 /**
  * Sentences that are made anew in each language, also in English: their times are in the one form that people read.
- * @param between separates two of them. @param shown makes the HTML of a text.
+ * @param between separates two of them.
  */
-export function saysEach(words: Words, text: string, said: readonly Said[], between: string, shown = plain): Content {
+export function saysEach(words: Words, text: string, said: readonly Said[], between: string): Content {
   if (said.length === 0) return written(words, text);
-  const sentences = said.map((one) => partsOf(words, text, one).map((part) => marked(words, part, shown)));
+  const sentences = said.map((one) => partsOf(words, text, one).map((part) => marked(words, part, withCode)));
   return sentences.map((sentence, nth) => [nth === 0 ? null : between, sentence]);
 }
 

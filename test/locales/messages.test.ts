@@ -40,6 +40,15 @@ function namesOf(literal: string): string[] | null {
     .toSorted();
 }
 
+/** A command that is named in a sentence without backticks. */
+const BARE_COMMAND = /(?<![`\w])puente [a-z]/;
+
+it.each(['en', 'es', 'pt'] as const)('commands stand between backticks, and are code on pages, in %s', (language) => {
+  const catalogue = catalogueOf(language);
+  const texts = { ...catalogue.messages, ...catalogue.pages, ...catalogue.reports };
+  expect(Object.entries(texts).filter(([, text]) => BARE_COMMAND.test(text))).toEqual([]);
+});
+
 describe('the messages of the source', () => {
   const calls = sources.flatMap(({ name, text }) =>
     [...text.matchAll(/\b(?:say|finding)\(\s*'([\w.]+)',\s*\{([^{}]*)\}/g)].map(([, code = '', literal = '']) => ({
@@ -98,7 +107,7 @@ const cause = say('url.resolves_to', { host: 'shop.example', address: '10.0.0.1'
 describe('a message', () => {
   it('has its English text, made of its facts', () => {
     expect(say('refusal.no_stop', { kind: 'qr', merchant: '7' })).toEqual({
-      text: 'No safety stop of QR is in force for 7; see puente safety show 7.',
+      text: 'No safety stop of QR is in force for 7; see `puente safety show 7`.',
       said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
     });
     expect(say('attempt.blocked', { cause }).text).toBe(

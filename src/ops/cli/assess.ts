@@ -212,7 +212,7 @@ export function addReplayCommand(program: Command, folderInSettings: FolderInSet
     });
   withManual(command, {
     notes: `
-FILE is a capture of Puente (puente capture export); - is standard input. Nothing is sent, no running Puente is needed.
+FILE is a capture of Puente (\`puente capture export\`); - is standard input. Nothing is sent, no running Puente is needed.
 Compared are would-be orders and verdicts of shadows, and of calls on orders what was sent, how it was refused, and what
 the till was answered. Ids, references and times that were given out then are given again, so the result is always the same.
 What can't be made again of a capture is counted with its reason.

@@ -288,7 +288,7 @@ export const backupFaces: Faces = {
   }),
   'backups list': face<BackupManifest[]>({
     examples: ['puente backups list'],
-    text: listed('There is no backup yet: make one with puente backup.', {
+    text: listed('There is no backup yet: make one with `puente backup`.', {
       file: 'file',
       'made at': 'made_at',
       size: ({ bytes }) => bytesText(bytes),

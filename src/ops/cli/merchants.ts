@@ -144,7 +144,7 @@ async function changeOf(given: Given): Promise<Fields> {
   const deprecation = await deprecationOf(given);
   if (deprecation !== undefined) named.deprecation = deprecation;
   if (Object.keys(named).length === 0)
-    throw new PuenteError('bad_request', 'Name at least one setting; see puente merchants set --help.');
+    throw new PuenteError('bad_request', 'Name at least one setting; see `puente merchants set --help`.');
   return { ...given.fields, ...named };
 }
 
@@ -204,7 +204,7 @@ function merchantDetails(merchant: MerchantView): string {
     ],
   );
   const stop = stopText(merchant.in_force);
-  const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see puente safety show ${merchant.id}`;
+  const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see \`puente safety show ${merchant.id}\``;
   const head = `merchant ${namedAs(merchant.id, merchant.name)}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
 }

@@ -275,7 +275,7 @@ Each merchant is judged like a single move; the ones that are refused are listed
   }),
   'bulk list': face<Omit<BulkView, 'items' | 'next'>[]>({
     examples: ['puente bulk list --json'],
-    text: listed('No bulk move yet; puente bulk start --help says how to start one.', {
+    text: listed('No bulk move yet; `puente bulk start --help` says how to start one.', {
       'bulk move': 'id',
       started: 'created_at',
       by: 'who',
@@ -315,7 +315,7 @@ function addBulkOptions(start: Command): void {
 function bulkOf({ fields, options }: Given): Fields {
   const { file, stage, share, kind, override } = options;
   if ((file === undefined) === (fields.merchants === undefined && fields.where === undefined))
-    throw new PuenteError('bad_request', 'Name merchants, --where, or a --file alone; see puente bulk start --help.');
+    throw new PuenteError('bad_request', 'Name merchants, --where, or a --file alone; see `puente bulk start --help`.');
   const whom = typeof file === 'string' && { items: bulkItems(readInput(file, 'name a file with a merchant a line')) };
   return { ...fields, target: { stage, share, kind, override }, ...whom };
 }
@@ -351,7 +351,7 @@ export const brownoutFaces: Faces = {
     notes: `
 In the window new work and listings (devices, events) on legacy are refused with an error that tills know; reads, cancels
 and refunds of existing sales go on, and so does everything on orders.
-It lasts 24 hours at most, and puente brownout abort ends it at once.`,
+It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
     examples: [
       'puente brownout schedule 700100200 700100300 --from 2026-01-31T09:00:00Z --until 2026-01-31T10:00:00Z --reason "drill 1"',
     ],
@@ -397,8 +397,8 @@ export const safetyFaces: Faces = {
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or at five faults in a row without a successful call between them, whatever the number of calls.
 A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it.
-puente trace opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
-Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
+\`puente trace\` opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
+Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|observe|armed --reason …\`.`,
     examples: ['puente safety show', 'puente safety show 700100200'],
     exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: (answer) => ('mode' in answer ? (answer.unseen ?? safetyText(answer)) : allStops(answer)),

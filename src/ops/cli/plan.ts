@@ -24,7 +24,7 @@ The file is YAML, a list of merchants; what it does not name stays as it is, and
       share: 5
       notice_url: https://shop.example/notices
       credential: env:CAFE_TOKEN
-An entry takes the settings of puente merchants set (null: the default), stage, share, units_in, units_out, kinds (such as
+An entry takes the settings of \`puente merchants set\` (null: the default), stage, share, units_in, units_out, kinds (such as
 {qr: {stage: orders}}; stage follow: as the merchant), and new: true for a merchant that was never seen.
 A secret is stored elsewhere: env:NAME names a variable of the command, file:PATH a file, from the folder of the YAML file on.`;
 
@@ -32,7 +32,7 @@ export const planFaces: Faces = {
   plan: face<PlanView>({
     about: 'what a file of merchants would change, and what has drifted from it',
     notes: `${FILE}
-Nothing is changed. Each move is judged as puente stage --dry-run does. Drift is what was changed by hand since the last apply.`,
+Nothing is changed. Each move is judged as \`puente stage --dry-run\` does. Drift is what was changed by hand since the last apply.`,
     examples: ['puente plan shops.yaml', 'puente plan shops.yaml --json'],
     exits: {
       done: 'nothing would change',

@@ -13,8 +13,8 @@ export const rampFaces: Faces = {
     notes: `
 A merchant begins on shadow or on a canary. Each step puts a share of its units on orders; 100 is stage orders. It goes on when the
 step has lasted the time of --soak and has the paid sales of --min-sales on orders, few faults, a latency near that of legacy, and no
-open finding, and when the next move is allowed as a single one (evidence, window). Otherwise it waits, and puente ramps
-show says for what. After a safety stop the merchant goes one step back, from the first to where it began, and the whole ramp is
+open finding, and when the next move is allowed as a single one (evidence, window). Otherwise it waits, and
+\`puente ramps show\` says for what. After a safety stop the merchant goes one step back, from the first to where it began, and the whole ramp is
 paused. Where a second approver is needed, one approval is for all steps.`,
     examples: [
       'puente ramp 700100200 --steps 5,25,50,100 --soak 2h --min-sales 50 --dry-run',
@@ -33,7 +33,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
   }),
   'ramps list': face<RampView[]>({
     examples: ['puente ramps list --open'],
-    text: listed<RampView>('No ramp yet; puente ramp --help says how to start one.', {
+    text: listed<RampView>('No ramp yet; `puente ramp --help` says how to start one.', {
       ramp: 'id',
       started: 'created_at',
       by: 'who',

@@ -61,7 +61,7 @@ const HOLDERS: Readonly<Record<string, string>> = {
   merchants: 'see and set merchants of a running Puente',
   moves: 'moves that wait for a second person (setting moves.second_approver)',
   bulk: 'move many merchants with a daily budget',
-  ramps: 'see and steer what puente ramp has started',
+  ramps: 'see and steer what `puente ramp` has started',
   brownout: 'drills: windows in which legacy refuses new work',
   safety: 'safety stops: see them, reset them',
   differences: 'where legacy and orders differ, grouped by signature',

@@ -111,8 +111,8 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
   }),
   'sales acknowledge': face<AcceptedDisagreement>({
     notes: `
-For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: puente reconcile and the vendor's
-panel come first. It takes the id that the finding names, and the line that puente sales disagreements shows last:
+For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: \`puente reconcile\` and the vendor's
+panel come first. It takes the id that the finding names, and the line that \`puente sales disagreements\` shows last:
 nothing that was found later is accepted. Verdicts, reports and certificates then name the sale with its
 amount, who accepted it, when and why. Another disagreement of the same sale is open again.`,
     examples: [

@@ -5,7 +5,7 @@ import { verdicts } from '../../proxy/records/evidence.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
-import { type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
+import { type Html, html, recorded, says, saysAll, timeOf } from '../html.ts';
 import { bulkItems } from '../moves/written.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
@@ -54,7 +54,7 @@ export const bulkPage: Page = {
       merchant: merchantLink(merchant_id, merchant_name),
       state: badge(ITEM_BADGES[state] ?? 'shadow', words.named(`bulk.${state}`, state)),
       at: timeOf(words, at),
-      why: detail_said === null ? recorded(words, detail) : saysAll(words, detail, [detail_said], '', withCode),
+      why: detail_said === null ? recorded(words, detail) : saysAll(words, detail, [detail_said], ''),
     }));
     const again =
       one.state === 'running'

@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { conditionKinds, incidentKinds } from '../../proxy/records/incidents.ts';
 import { incidentsView, receiversView, testsView } from '../api/incidents.ts';
-import { type Content, type Html, html, says, saysAll, timeOf, withCode } from '../html.ts';
+import { type Content, type Html, html, says, saysAll, timeOf } from '../html.ts';
 import { incidentView } from '../incidents/incidents.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { actForm, badge, field, hidden, merchantLink, restOf, section, table, unlessUnseen } from './parts.ts';
@@ -55,7 +55,7 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
     since: timeOf(words, opened_at),
     until: timeOf(words, closed_at),
     count,
-    why: saysAll(words, reason, said === null ? [] : [said], ' ', withCode),
+    why: saysAll(words, reason, said === null ? [] : [said]),
     sample: sample === null ? null : html`<a href="${placeOf(incident, sample)}">${sample}</a>`,
   };
 }
@@ -73,7 +73,7 @@ async function receivers(visit: Visit): Promise<Html> {
   const found = (await visit.ask('GET /api/alerts', receiversView)).receivers;
   const rows = found.map(({ receiver, host, kinds, waiting, last, refused, refused_said }) => ({
     receiver,
-    host: refused === null ? host : saysAll(words, refused, refused_said, ' ', withCode),
+    host: refused === null ? host : saysAll(words, refused, refused_said),
     kinds: words.list(kinds.map((kind) => t(`incident_kind.${kind}`))),
     waiting,
     last: last && lastOf(words, last),

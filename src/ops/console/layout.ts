@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, search, the signed-in person, and the banner of a refusal or a success. */
 import type { PuenteError } from '../../error.ts';
 import { languages, type Words } from '../../locales/words.ts';
-import { type Content, type Html, html, saysAll, withCode } from '../html.ts';
+import { type Content, type Html, html, saysAll } from '../html.ts';
 import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
 const PLACES = [
@@ -79,7 +79,7 @@ export function formToken(value: string): Html {
 /** A refusal in the reader's language; the API's sentences contain the repair. */
 export function refusal(words: Words, { code, message, said }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
-<p>${saysAll(words, message, said, ' ', withCode)}</p></div>`;
+<p>${saysAll(words, message, said)}</p></div>`;
 }
 
 function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {

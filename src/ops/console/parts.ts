@@ -5,18 +5,7 @@ import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { rounded } from '../fields.ts';
-import {
-  type Content,
-  type Html,
-  html,
-  type Row,
-  says,
-  saysAll,
-  saysEach,
-  tableOf,
-  timeOf,
-  withCode,
-} from '../html.ts';
+import { type Content, type Html, html, type Row, says, saysAll, saysEach, tableOf, timeOf } from '../html.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
@@ -80,7 +69,7 @@ export async function unlessUnseen<Answer>(
     return shownOf(await asked);
   } catch (error) {
     if (!isUnseen(error)) throw error;
-    return html`<p class="notice warn">${saysAll(words, error.message, error.said, ' ', withCode)}</p>`;
+    return html`<p class="notice warn">${saysAll(words, error.message, error.said)}</p>`;
   }
 }
 

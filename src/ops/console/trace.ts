@@ -4,18 +4,7 @@ import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
 import { fleetView } from '../fleet/line.ts';
-import {
-  type Content,
-  durationOf,
-  type Html,
-  html,
-  moneyOf,
-  says,
-  saysEach,
-  timeOf,
-  withCode,
-  written,
-} from '../html.ts';
+import { type Content, durationOf, type Html, html, moneyOf, says, saysEach, timeOf, written } from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
 import { badge, merchantLink, messageBox, section } from './parts.ts';
 import { acceptPath, stateBadge } from './sales.ts';
@@ -90,7 +79,7 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
 ${sale === null ? '' : saleFacts(words, sale)}
-${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${saysEach(words, trouble.what, trouble.said === null ? [] : [trouble.said], '', withCode)}</p>${accepting(words, trace)}</div>`}
+${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${saysEach(words, trouble.what, trouble.said === null ? [] : [trouble.said], '')}</p>${accepting(words, trace)}</div>`}
 <p class="notice${trouble === null ? ' good' : ''}">${says(words, promise, promise_said)}</p>
 ${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
 ${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}

@@ -215,7 +215,7 @@ export const incidentView = z.object({
   count: z
     .int()
     .describe('sales, notices, moves or audit lines that it is about; 1000 paid sales or notices: so many or more'),
-  sample: z.string().nullable().describe('one of them: a sale or a call for puente trace, a move or a bulk move'),
+  sample: z.string().nullable().describe('one of them: a sale or a call for `puente trace`, a move or a bulk move'),
   reason: z.string(),
   said: said.nullable(),
 });

@@ -87,7 +87,7 @@ async function auditsAfter(target: Target, after: number, limit: number): Promis
 function notProved(why: string): PuenteError {
   return new PuenteError(
     'conflict',
-    `The transfer is not proved: ${why}. Check the file with puente doctor --offline, and repeat the command. Nothing was changed in the file.`,
+    `The transfer is not proved: ${why}. Check the file with \`puente doctor --offline\`, and repeat the command. Nothing was changed in the file.`,
   );
 }
 

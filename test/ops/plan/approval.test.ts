@@ -23,7 +23,7 @@ it('proposes a move forward, waits for its approval, and tells that from drift',
   expect(waiting).toMatchObject({ changes: 0, refused: 0 });
   const [step] = waiting.merchants[0]?.steps ?? [];
   expect(step).toMatchObject({ outcome: 'waits', drift: null });
-  const [, id = ''] = /proposed by ben: puente moves approve (\S+) /.exec(step?.why.join() ?? '') ?? [];
+  const [, id = ''] = /proposed by ben: `puente moves approve (\S+) /.exec(step?.why.join() ?? '') ?? [];
   const own = await bench.as(BEN, 'POST', `/api/moves/${id}/approve`, { reason: 'my own' });
   expect(own.status).toBe(403);
   expect(await files.apply(text)).toMatchObject({ made: 0, not_made: 0 });

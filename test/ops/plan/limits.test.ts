@@ -192,7 +192,7 @@ it('drift is found behind any number of applies of other merchants', async () =>
 it('the export says when it is more than one plan takes', async () => {
   for (const id of ids(501)) await setMerchant(store, id, {});
   const { text } = await exportFile(partsOn(store).ports, {});
-  expect(text).toMatch(/^# More than puente plan takes at once \(500 merchants/);
+  expect(text).toMatch(/^# More than `puente plan` takes at once \(500 merchants/);
   expect((await exportFile(partsOn(store).ports, { merchants: ids(500) })).text).toMatch(/^# Merchants as they were/);
 });
 
