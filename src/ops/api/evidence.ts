@@ -149,7 +149,8 @@ export const evidenceRoutes: OpsRoute[] = [
     }),
   }),
   opsRoute('viewer', 'GET /api/verdicts', {
-    summary: 'Verdicts on legacy creates as orders, with the exact codes; refusals first.',
+    summary:
+      'Whether orders would have accepted the creates that legacy answered, with the exact codes; refusals first.',
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
@@ -194,7 +195,7 @@ export const evidenceRoutes: OpsRoute[] = [
     run: ({ ports }, { path }) => viewDecommission(ports, parsed(merchantId, path.id)),
   }),
   opsRoute('viewer', 'GET /api/decommission', {
-    summary: 'The same of every merchant, a line each.',
+    summary: 'What still needs legacy, one line for each merchant.',
     answer: fleetDecommissionView,
     command: 'decommission',
     run: ({ ports }, { signal }) => viewFleetDecommission(ports, signal),

@@ -35,7 +35,7 @@ export const merchantRoutes: OpsRoute[] = [
   }),
   opsRoute('operator', 'PUT /api/merchants/:id', {
     summary:
-      'Changes settings of a merchant; null goes back to the default. What is so already is left, and not written.',
+      'Changes settings of a merchant; null goes back to the default. A value that is set already is not written again.',
     body: merchantChange,
     answer: changedMerchant,
     command: 'merchants set',

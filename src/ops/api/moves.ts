@@ -215,7 +215,7 @@ export const moveRoutes: OpsRoute[] = [
     run: async ({ ports }, { query }) => ({ bulk_moves: await viewBulks(ports, query) }),
   }),
   opsRoute('operator', 'POST /api/bulk', {
-    summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
+    summary: 'Starts to move many merchants, a set number per day, until a safety stop of one of them.',
     body: bulkAsk,
     answer: bulkMoveView,
     command: 'bulk start',
@@ -293,7 +293,7 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
   }),
   opsRoute('operator', 'POST /api/merchants/:id/rollback', {
-    summary: 'Takes a merchant back to legacy now, all kinds of work, in any situation.',
+    summary: 'Rolls a merchant back to legacy now, with all kinds of its work, in any situation.',
     body: reasonOrNew,
     answer: rolledBack,
     command: 'rollback',

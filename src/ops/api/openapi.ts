@@ -7,11 +7,11 @@ import type { CommandRow } from './rows.ts';
 
 type Json = Record<string, unknown>;
 
-const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token belongs to a name with a role. Of viewer,
-operator and approver each may also do what the ones before it may; the role rollback may roll back by alert and nothing else.`;
+const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token has a name and a role. An operator may
+also do what a viewer may, and an approver what both may. The role rollback may roll back by alert, and nothing else.`;
 const DESCRIPTION = `The operators' door of Puente. The commands and the console call the same operations. ${TOKENS}
-The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
-and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
+The role that an operation needs is its \`x-puente-role\`. Unknown fields are refused. A change has a reason
+and the revision on which it was decided; a refusal says what is missing and which command gives it.`;
 
 /** `GET /api/openapi.json`; the document is made at the first request. @param others all other rows of the API. */
 export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsRoute {
@@ -132,8 +132,8 @@ export function renderOperations(rows: readonly OpsRoute[]): string {
 # The ops API
 
 ${TOKENS}
-A refusal is \`{error, message, …}\`, and its message says what to do next. What each
-operation takes and gives is in \`GET /api/openapi.json\`, which the same rows and their schemas make.
+A refusal is \`{error, message, …}\`, and its message says what to do next. \`GET /api/openapi.json\` describes
+the request and the answer of each operation.
 
 | Operation | Role | Command | What it is for |
 |---|---|---|---|

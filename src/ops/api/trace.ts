@@ -46,7 +46,7 @@ export const traceRoutes: OpsRoute[] = [
   }),
   opsRoute('operator', 'POST /api/sales/:id/acknowledge', {
     summary:
-      'Accepts that a sale is lost for good, or can not agree with upstream any more: verdicts and certificates name it from then on, and are blocked by it no longer.',
+      'Accepts that a sale is lost, or will never agree with upstream: verdicts and certificates still name it, and it blocks them no longer.',
     body: acceptAsk,
     answer: acceptedView,
     command: 'sales acknowledge',
