@@ -27,17 +27,12 @@ export interface Handled {
 export interface OdooTill {
   webhook_url: string;
   handled: Handled[];
-  /** @throws Error unless the answer has `operating_mode` PDV at the top level. */
-  forcePdv(device: string): Promise<void>;
-  /** The device whose id contains the serial number on the label. */
-  findDevice(serial: string): Promise<string>;
   create(device: string, amount: number, reference: string): Promise<Reply>;
   /**
    * Concludes the open payment line with the state it reads after a webhook. Any webhook that arrives meanwhile counts,
    * because the till takes each as one about its open line.
    */
   conclude(intent_id: string): Promise<Line>;
-  cancel(device: string, intent_id: string): Promise<'canceled' | 'cancel on terminal' | 'not found'>;
   read(intent_id: string): Promise<Reply>;
   close(): Promise<void>;
 }
@@ -46,15 +41,13 @@ export interface OdooSettings {
   door_url: string;
   token: string;
   webhook_secret: string;
-  /** Form of this till's references; webhooks with another form are answered with 400. */
-  reference_pattern?: RegExp;
   /** Delay of webhooks in the shop's network before the till receives them. */
   webhook_delay_ms?: number;
 }
 
 const TIMEOUT_MS = 10_000;
 const PLATFORM_ID = 'dev_cdf1cfac242111ef9fdebe8d845d0987';
-/** `{session}_{method}_{uuid}` since 18.0. */
+/** `{session}_{method}_{uuid}` since 18.0; webhooks with another form are answered with 400. */
 const REFERENCE = /^\d+_\d+_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A legacy webhook sometimes arrived while the intent was still ON_TERMINAL. */
 const RETRIES = 5;
@@ -84,18 +77,6 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
     webhook_url: `http://127.0.0.1:${port}/pos_mercado_pago/notification`,
     handled,
     read,
-    async forcePdv(device) {
-      const reply = await ask('PATCH', `/point/integration-api/devices/${device}`, { operating_mode: 'PDV' });
-      if (reply.operating_mode !== 'PDV') throw new Error(`Unexpected Mercado Pago response: ${JSON.stringify(reply)}`);
-    },
-    async findDevice(serial) {
-      const reply = await ask('GET', '/point/integration-api/devices');
-      if (!('devices' in reply)) throw new Error(String(reply.message));
-      const devices = reply.devices as { id: string }[]; // the till does not check it either
-      const device = devices.find(({ id }) => id.includes(serial));
-      if (device === undefined) throw new Error('The terminal serial number is not registered');
-      return device.id;
-    },
     create: (device, amount, reference) =>
       ask('POST', `/point/integration-api/devices/${device}/payment-intents`, {
         amount: Number.parseInt(String(amount * 100), 10), // one cent short for some prices, as in Odoo
@@ -109,11 +90,6 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
         });
       }
       return concluded(await settledIntent(read, intent_id), (payment_id) => ask('GET', `/v1/payments/${payment_id}`));
-    },
-    async cancel(device, intent_id) {
-      const reply = await ask('DELETE', `/point/integration-api/devices/${device}/payment-intents/${intent_id}`);
-      if (!('error' in reply)) return 'canceled';
-      return reply.status === 409 ? 'cancel on terminal' : 'not found';
     },
     close: () => closed(server),
   };
@@ -149,7 +125,7 @@ function judgeWebhook(settings: OdooSettings, headers: IncomingHttpHeaders, body
   const reference = (body.additional_info as Reply | undefined)?.external_reference;
   if (typeof request_id !== 'string' || ts === undefined || v1 === undefined) return 400;
   if (typeof body.id !== 'string' || typeof reference !== 'string') return 400;
-  if (!(settings.reference_pattern ?? REFERENCE).test(reference)) return 400;
+  if (!REFERENCE.test(reference)) return 400;
   const signed = createHmac('sha256', settings.webhook_secret).update(
     `id:${body.id};request-id:${request_id};ts:${ts};`,
   );

@@ -20,9 +20,6 @@ import { type Authority, makeAuthority } from './authority.ts';
 import { type SdkAnswer, type SdkTill, startSdkTill } from './sdk-process.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const FIFTEEN_MINUTES_MS = 900_000;
-/** A Point Pro 2: the only terminal type on which orders accept installment costs everywhere (LIM-81). */
-const POINT_PRO = 'GERTEC_MP35P__8701000000000001';
 
 let directory: string;
 let authority: Authority;
@@ -144,10 +141,6 @@ describe('the seven calls', () => {
     );
   });
 
-  test('getPaymentIntentList: no dates are refused as legacy refused them', async () => {
-    expect(await till.refusal('getPaymentIntentList')).toMatchObject({ status: 400, error: '400' });
-  });
-
   test('cancelPaymentIntent: while OPEN', async () => {
     const sale = await create({ amount: 1500 });
     expect(await cancel(sale)).toMatchObject({ id: sale.id, api_response: { status: 200 } });
@@ -158,53 +151,6 @@ describe('the seven calls', () => {
 });
 
 describe('outcomes', () => {
-  test('declined, policy error: ERROR, and the payment behind it is rejected', async () => {
-    const sale = await create({ amount: 1700 });
-    await bench.atTerminal('decline');
-    const declined = await untilState(sale, 'ERROR');
-    expect(await paymentStatus((declined.payment as { id: number }).id)).toBe('rejected');
-    expect(await listed(sale)).toMatchObject({ status: 'ERROR' });
-  });
-
-  test('declined, policy finished: FINISHED with a rejected payment', async () => {
-    await bench.notify(ARGENTINA, { declined: 'finished' });
-    try {
-      const sale = await create({ amount: 1800 });
-      await bench.atTerminal('decline');
-      const declined = await untilState(sale, 'FINISHED');
-      expect(await paymentStatus((declined.payment as { id: number }).id)).toBe('rejected');
-    } finally {
-      await bench.notify(ARGENTINA, { declined: null });
-    }
-  });
-
-  test('a cancel is refused on the terminal, and the person there cancels', async () => {
-    const sale = await create({ amount: 1500 });
-    await bench.atTerminal('pick_up');
-    expect(await refusedCancel(sale)).toMatchObject({
-      status: 409,
-      message: 'Verify if the intent is already being processed',
-    });
-    expect(await stateOf(sale)).toBe('ON_TERMINAL');
-    await bench.atTerminal('cancel');
-    await untilState(sale, 'CANCELED');
-  });
-
-  test('a paid sale can not be canceled', async () => {
-    const sale = await create({ amount: 1500 });
-    await bench.atTerminal('pay');
-    await untilState(sale, 'FINISHED');
-    expect(await refusedCancel(sale)).toMatchObject({ status: 409 });
-    expect(await stateOf(sale)).toBe('FINISHED');
-  });
-
-  test('expired: ABANDONED when nobody comes', async () => {
-    const sale = await create({ amount: 1500 });
-    await bench.control('/clock', { body: { advance_ms: FIFTEEN_MINUTES_MS + 1000 } });
-    await untilState(sale, 'ABANDONED');
-    expect(await listed(sale)).toMatchObject({ status: 'ABANDONED' });
-  });
-
   test('a busy terminal says 2205 and takes the next sale once it is free', async () => {
     const sale = await create({ amount: 1500 });
     const refusal = await till.refusal('createPaymentIntent', { device_id: DEVICE, request: { amount: 1600 } });
@@ -227,61 +173,6 @@ describe('outcomes', () => {
       { client: 'invented', token },
     );
     expect(refusal).toMatchObject({ name: 'MPAuthenticationError', status: 401 });
-  });
-});
-
-describe('other countries', () => {
-  test('Brazil: payment type and installments reach the terminal and come back', async () => {
-    const brazil = { client: 'brazil', token: tokenOf(BRAZIL) };
-    const payment = { type: 'credit_card', installments: 3, installments_cost: 'seller' };
-    const request = {
-      amount: 3000,
-      description: 'Três cafés',
-      payment,
-      additional_info: { external_reference: 'venda-1', print_on_terminal: false },
-    };
-    const terminal = `${bench.sandbox.url}/_sandbox/terminals/${BRAZIL}/${POINT_PRO}`;
-    await call(terminal, { method: 'PUT', body: { operating_mode: 'PDV' } });
-    const sale = await till.call('createPaymentIntent', { device_id: POINT_PRO, request }, brazil);
-    expect(sale).toMatchObject({ ...request, device_id: POINT_PRO });
-    const order = await orderBehind(BRAZIL);
-    expect(order).toMatchObject({
-      description: 'Três cafés',
-      config: {
-        point: { print_on_terminal: 'no_ticket' },
-        payment_method: { default_type: 'credit_card', default_installments: 3, default_installments_cost: 'seller' },
-      },
-      transactions: { payments: [{ amount: '30.00' }] },
-    });
-    await bench.atTerminal('pay', { merchant: BRAZIL, device: POINT_PRO, body: { installments: 3 } });
-    const paid = await eventually(
-      () => till.call('searchPaymentIntent', { payment_intent_id: sale.id }, brazil),
-      ({ state }) => state === 'FINISHED',
-    );
-    expect(paid.payment).toEqual({ id: expect.any(Number), ...payment });
-    expect(paid.description).toBe('Três cafés');
-    const voucher = { amount: 3000, payment: { type: 'voucher_card', voucher_type: 'alelo' } };
-    expect(await till.refusal('createPaymentIntent', { device_id: DEVICE, request: voucher }, brazil)).toMatchObject({
-      status: 400,
-    });
-  });
-
-  test('Mexico: what it does not know is refused, the minimum stands last in the message', async () => {
-    const mexico = { client: 'mexico', token: tokenOf(MEXICO) };
-    const refuse = (request: object) => till.refusal('createPaymentIntent', { device_id: DEVICE, request }, mexico);
-    expect(await refuse({ amount: 1500, description: 'x' })).toMatchObject({
-      status: 400,
-      message: 'Additional property description is not allowed',
-    });
-    // The field profile has a minimum; the specification has none (LIM-12).
-    const [least, below] = bench.sandbox.world.profile === 'field' ? ['500', 499] : ['1', 0];
-    expect((await refuse({ amount: below })).message.split(' ').at(-1)).toBe(least);
-    const sale = await till.call('createPaymentIntent', { device_id: DEVICE, request: { amount: 500 } }, mexico);
-    await bench.atTerminal('pay', { merchant: MEXICO });
-    await eventually(
-      () => till.call('searchPaymentIntent', { payment_intent_id: sale.id }, mexico),
-      ({ state }) => state === 'FINISHED',
-    );
   });
 });
 
@@ -324,13 +215,6 @@ describe('the idempotency key that the SDK keeps and sends again (docs/field-not
     expect(await till.call('cancelPaymentIntent', { device_id, payment_intent_id: second.id }, client)).toMatchObject({
       id: second.id,
     });
-  });
-
-  test('another amount with the same key is no retry: the terminal is busy', async () => {
-    const client = { client: 'sells something else' };
-    await till.call('createPaymentIntent', { device_id, request, requestOptions: { idempotencyKey: 'kept' } }, client);
-    const refusal = await till.refusal('createPaymentIntent', { device_id, request: { amount: 2600 } }, client);
-    expect(refusal).toMatchObject({ status: 409, error: '2205' });
   });
 });
 
@@ -379,12 +263,6 @@ async function modeOf(device: string): Promise<string | undefined> {
 async function paymentStatus(payment_id: number): Promise<unknown> {
   const answer = await call(`${bench.sandbox.url}/v1/payments/${payment_id}`, { token: tokenOf(ARGENTINA) });
   return (answer.body as { status: string }).status;
-}
-
-/** A merchant's newest order, read from the sandbox with that merchant's token. */
-async function orderBehind(merchant: string): Promise<unknown> {
-  const newest = [...bench.sandbox.world.orders.values()].findLast((order) => order.merchant_id === merchant);
-  return (await call(`${bench.sandbox.url}/v1/orders/${newest?.id}`, { token: tokenOf(merchant) })).body;
 }
 
 async function keysOfCreates(): Promise<(string | null)[]> {

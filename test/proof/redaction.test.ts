@@ -21,7 +21,7 @@ import { anyText } from '../any-text.ts';
 const TOKEN = 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200';
 const CARD = '4509953566233704';
 
-describe('a secret', () => {
+describe('a secret [F133]', () => {
   const secret = new Secret(TOKEN);
 
   it('is shown by no print, sum, copy or comparison', () => {

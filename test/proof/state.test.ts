@@ -1,6 +1,5 @@
 /** Gaps in the tests of states: synthetic numbers, notices without a subject, and texts that are no numbers. */
 import { describe, expect, it } from 'vitest';
-import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import {
@@ -10,7 +9,7 @@ import {
   merchantOrderOfPayment,
   syntheticPaymentId,
 } from '../../src/proxy/ids.ts';
-import { comparableInstant, type Link, slotOf } from '../../src/proxy/sales/link.ts';
+import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
 import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
 import { orderOf, PAID } from './stand.ts';
@@ -116,62 +115,10 @@ describe('synthetic numbers', () => {
   });
 });
 
-describe('an instant', () => {
-  it.each([
-    ['2026-01-05T12:00:05Z', '2026-01-05T12:00:05.000000000Z'],
-    ['x2026-01-05T12:00:05Z', null],
-    ['2026-01-05T12:00:05Zx', null],
-    ['2026-13-05T12:00:05Z', null],
-    [undefined, null],
-  ])('%s is %s', (text, expected) => {
-    expect(comparableInstant(text)).toBe(expected);
-  });
-});
-
-describe('a lifetime', () => {
-  it.each([
-    ['PT1H2M3S', 3_723_000],
-    ['PT3H', 10_800_000],
-    ['PT10H', 36_000_000],
-    ['PT2M', 120_000],
-    ['PT30S', 30_000],
-    ['PT', null],
-    ['P1D', 86_400_000],
-    ['xPT30S', null],
-    ['PT30Sx', null],
-    ['', null],
-    [undefined, null],
-  ])('%s is %s ms', (text, expected) => {
-    expect(durationMs(text, NOON)).toBe(expected);
-  });
-});
-
 describe('which reading is newer', () => {
   const known = (status: string, order_version: string | null, change: Partial<Link> = {}): Link =>
     live({ order: order({ status }), order_version, legacy_state: 'ON_TERMINAL', ...change });
   const VERSION = '2026-01-05T12:00:05.000000000Z';
-
-  it.each([
-    [
-      'without a version of the link, the rank says so',
-      known('created', null),
-      order({ status: 'at_terminal' }, 1),
-      true,
-    ],
-    ['and it says that it is not', known('at_terminal', null), order({ status: 'created' }, 9), false],
-    [
-      'without a version of the order, the rank says so',
-      known('created', VERSION),
-      order({ status: 'at_terminal', last_updated_date: undefined }),
-      true,
-    ],
-    ['a later version', known('at_terminal', VERSION), order({ status: 'created' }, 6), true],
-    ['an earlier version', known('created', VERSION), order({ status: 'at_terminal' }, 4), false],
-    ['the same version and a higher rank', known('created', VERSION), order({ status: 'at_terminal' }, 5), true],
-    ['the same version and rank', known('created', VERSION), order({ status: 'created' }, 5), false],
-  ])('%s', (_why, link, said, expected) => {
-    expect(Object.keys(advance(link, said, tables, rules).change).length > 0).toBe(expected);
-  });
 
   it('says stale of an older one with another status alone', () => {
     const remarks = (said: Order) => advance(known('at_terminal', VERSION), said, tables, rules).remarks;

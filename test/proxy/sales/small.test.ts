@@ -19,6 +19,8 @@ describe('instants', () => {
     '2026-13-01T12:00:00Z',
     '2026-03-01T12:00:00.1234567890Z',
     '1772366400',
+    'x2026-01-05T12:00:05Z',
+    '2026-01-05T12:00:05Zx',
   ])('%s can not be compared', (text) => {
     expect(comparableInstant(text)).toBeNull();
   });
@@ -68,6 +70,10 @@ describe('instants', () => {
     ['P0000-00-00T00:61:00', null],
     ['P999999999Y', null],
     ['15', null],
+    ['', null],
+    ['PT10H', 36_000_000],
+    ['xPT30S', null],
+    ['PT30Sx', null],
     [undefined, null],
   ])('the duration %s is %s ms', (text, ms) => {
     expect(durationMs(text, Date.UTC(2026, 0, 28))).toBe(ms);

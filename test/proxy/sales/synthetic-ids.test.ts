@@ -1,12 +1,7 @@
 /** Synthetic numbers: ascending, unique, exact in a double, and above every real one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createSyntheticNumbers,
-  isSyntheticMerchantOrder,
-  orderNumberOf,
-  syntheticPaymentId,
-} from '../../../src/proxy/ids.ts';
+import { createSyntheticNumbers, orderNumberOf } from '../../../src/proxy/ids.ts';
 import { newLink } from '../../store/contract/harness.ts';
 
 const FIRST = 8_000_000_000_000_000;
@@ -41,35 +36,6 @@ describe('a synthetic number', () => {
     for (const now of [0, YEAR_2026, Date.parse('2026-11-21T12:00:00Z'), YEAR_2057]) {
       expect(String(createSyntheticNumbers()(now))).toMatch(/^8\d{15}$/);
     }
-  });
-
-  it('is told from a real one', () => {
-    expect(isSyntheticMerchantOrder(createSyntheticNumbers()(YEAR_2026))).toBe(true);
-    for (const real of [0, 1, 40_123_456_789, 999_999_999_999, FIRST - 1])
-      expect(isSyntheticMerchantOrder(real)).toBe(false);
-    expect(isSyntheticMerchantOrder(Number.NaN)).toBe(false);
-  });
-});
-
-describe('the number of a payment that has none', () => {
-  const sale = newLink({ family: 'qr', merchant_order_id: FIRST + 17 });
-  const order = (status: string) => ({ id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD', status });
-
-  it.each(['created', 'at_terminal', 'action_required', 'canceled', 'expired', 'failed', 'teleported'])(
-    'is none for an order that is %s',
-    (status) => {
-      expect(syntheticPaymentId(sale, order(status))).toBeNull();
-    },
-  );
-
-  it('belongs to one sale, above every real payment and below every merchant order', () => {
-    expect(syntheticPaymentId(sale, order('processed'))).toBe('7000000000000017');
-    expect(syntheticPaymentId(sale, order('refunded'))).toBe('7000000000000017');
-    expect(isSyntheticMerchantOrder(7_000_000_000_000_017)).toBe(false);
-  });
-
-  it('is none for an intent', () => {
-    expect(syntheticPaymentId(newLink(), order('processed'))).toBeNull();
   });
 });
 

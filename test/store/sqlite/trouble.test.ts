@@ -1,20 +1,10 @@
-/** The store with a full, locked or broken disk; and refusals of the schema itself. */
+/** The store with a broken disk (full and locked: `test/faults/storage-disk.test.ts`); and refusals of the schema itself. */
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PuenteError } from '../../../src/error.ts';
 import { limitsOf } from '../../../src/ops/upkeep/chores.ts';
-import {
-  auditOf,
-  DAY_MS,
-  MERCHANT,
-  NOON,
-  newEvent,
-  newLink,
-  newMerchant,
-  opened,
-  orderId,
-} from '../contract/harness.ts';
+import { auditOf, DAY_MS, MERCHANT, NOON, newEvent, newMerchant, opened, orderId } from '../contract/harness.ts';
 import { type Folder, newFolder, openStore } from './kit.ts';
 
 let folder: Folder;
@@ -31,49 +21,6 @@ const bigToken = (number: number) => ({
   sealed_token: new Uint8Array(100_000),
   accepted_until: NOON,
   seen_at: NOON,
-});
-
-describe('a full disk', () => {
-  it('fails the writes that do not fit, keeps reading, and recovers when there is room [F44]', async () => {
-    const store = await openStore(path, { max_pages: 200 });
-    let kept = 0;
-    let failure: unknown;
-    while (failure === undefined && kept < 50) {
-      await store.merchants.acceptToken(bigToken(kept), 'MLA').then(
-        () => kept++,
-        (error: unknown) => {
-          failure = error;
-        },
-      );
-    }
-    expect(failure).toMatchObject({ code: 'store_failed', facts: { failure: 'full' } });
-    expect(kept).toBeGreaterThan(1);
-    expect(store.healthy()).toBe(false);
-    expect(await store.merchants.token(`token ${kept - 1}`)).not.toBeNull();
-    expect(await store.merchants.token(`token ${kept}`)).toBeNull();
-    await store.merchants.forgetToken('token 0');
-    expect(store.healthy()).toBe(true);
-    await store.merchants.acceptToken(bigToken(kept), 'MLA');
-    await store.close();
-  });
-});
-
-describe('a file that another program locks', () => {
-  it('fails the write in time and is healthy again by itself [F43]', async () => {
-    const fatal = vi.fn();
-    const store = await openStore(path, { onFatal: fatal });
-    const intruder = new Database(path);
-    intruder.exec('BEGIN IMMEDIATE');
-    const write = store.links.openLink(newLink(), () => ({ kind: 'open' }));
-    await expect(write).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'busy' } });
-    expect(store.healthy()).toBe(false);
-    intruder.exec('ROLLBACK');
-    intruder.close();
-    await vi.waitFor(() => expect(store.healthy()).toBe(true), { timeout: 10_000, interval: 20 });
-    await opened(store);
-    expect(fatal).not.toHaveBeenCalled();
-    await store.close();
-  });
 });
 
 describe('a broken file', () => {
