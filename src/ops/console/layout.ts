@@ -36,10 +36,6 @@ export function layout(files: ConsoleFiles, visit: Visit, here: string, { title,
     title,
     html`<header class="head">
   <a class="brand" href="/">Puente</a>
-  <nav aria-label="${t('nav.label')}"><ul>${PLACES.map(
-    ([path, key]) =>
-      html`<li><a href="${path}"${isHere(path, here) ? html` aria-current="page"` : ''}>${t(key)}</a></li>`,
-  )}</ul></nav>
   <form class="find" action="/trace" method="get" role="search">
     <label class="unseen" for="find">${t('find.label')}</label>
     <input id="find" type="search" name="id" maxlength="256" placeholder="${t('find.hint')}" required>
@@ -50,6 +46,10 @@ export function layout(files: ConsoleFiles, visit: Visit, here: string, { title,
     ${languageForm(words, here, visit.form_token)}
     <form action="/sign-out" method="post">${formToken(visit.form_token)}<button class="quiet">${t('sign.out')}</button></form>
   </div>
+  <nav aria-label="${t('nav.label')}"><ul>${PLACES.map(
+    ([path, key]) =>
+      html`<li><a href="${path}"${isHere(path, here) ? html` aria-current="page"` : ''}>${t(key)}</a></li>`,
+  )}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
 <h1>${title}</h1>

@@ -17,6 +17,15 @@ const MENU = `(() => {
   return { covered: covered.map((one) => one.textContent), is_in_view: left >= 0 && right <= innerWidth };
 })()`;
 
+/** Script: pairs of the head, one after the other in the document, that are seen in another order (WCAG 2.4.3). */
+const MISPLACED = `(() => {
+  const all = [...document.querySelectorAll('.head a, .head button, .head input:not([type=hidden])')].map((one) => [one.textContent || one.id, one.getBoundingClientRect()]);
+  return all.slice(1).flatMap(([name, { left, top, bottom }], nth) => {
+    const [before, { left: first, top: above, bottom: below }] = all[nth];
+    return (top >= below - 1) || (bottom > above && left >= first) ? [] : [before + ', ' + name];
+  });
+})()`;
+
 /** Script: the contrast (WCAG 2) of a hint with its field. */
 const HINT_CONTRAST = `(() => {
   const field = document.querySelector('textarea');
@@ -126,7 +135,16 @@ describe.skipIf(!hasChromium)('the pages', () => {
     expect(await page.getByLabel("Merchant's name").inputValue()).toBe(ARGENTINA.slice(2));
   });
 
-  it('name the open place first in the menu of a phone, and cover no other', async () => {
+  it.each([390, 768, 1280])('have their head in the order of the document, %i wide', async (width) => {
+    const one = await openConsole(bench, ANA, { locale: 'es', viewport: { width, height: 844 } });
+    for (const place of ['/', '/audit']) {
+      await one.go(place);
+      expect(await one.page.evaluate(MISPLACED)).toEqual([]);
+    }
+    await one.close();
+  });
+
+  it('have the open place in view in the menu of a phone, which covers no other', async () => {
     const phone = await openConsole(bench, ANA, { locale: 'es', viewport: { width: 390, height: 844 } });
     for (const place of ['/', '/audit', '/assumptions']) {
       await phone.go(place);
