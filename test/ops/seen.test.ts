@@ -148,6 +148,16 @@ it.each([
   expect(await command([...typed, '--merchant', ARGENTINA], env)).toMatchObject({ code: 0 });
 });
 
+it('has neither coverage nor figures of a merchant that was never seen', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+  for (const path of [`merchants/${MISTYPED}/coverage`, `report/figures?merchant=${MISTYPED}`]) {
+    const refused = await bench.as(ANA, 'GET', `/api/${path}`);
+    expect([path, refused.status, messageOf(refused)]).toEqual([path, 404, NEVER_READ]);
+    expect((await bench.as(ANA, 'GET', `/api/${path.replace(MISTYPED, ARGENTINA)}`)).status).toBe(200);
+  }
+  expect(await command(['coverage', MISTYPED], env)).toEqual({ code: 1, out: '', err: NEVER_READ });
+});
+
 it('reports of an erased merchant, of which audit lines stay', async () => {
   await bench.notify(GONE, {});
   const erased = await bench.as(EVA, 'POST', `/api/merchants/${GONE}/erase`, { apply: true, ...why });

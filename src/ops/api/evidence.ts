@@ -137,7 +137,11 @@ export const evidenceRoutes: OpsRoute[] = [
     query: coverageQuery,
     answer: coverageView,
     command: 'coverage',
-    run: ({ ports }, { path, query }) => viewCoverage(ports, parsed(merchantId, path.id), query),
+    async run({ ports }, { path, query }) {
+      const id = parsed(merchantId, path.id);
+      await refuseUnseenRead(ports, id);
+      return viewCoverage(ports, id, query);
+    },
   }),
   opsRoute('viewer', 'GET /api/unknowns', {
     summary: 'Endpoints, fields and headers that are in no table, each counted.',

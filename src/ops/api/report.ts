@@ -49,8 +49,10 @@ export const reportRoutes: OpsRoute[] = [
     query: figuresQuery,
     answer: figuresView,
     command: 'report',
-    // Also of a merchant that was never seen: its page, on which it may be made, says so.
-    run: ({ ports }, { query, signal }) => viewFigures(ports, query, signal),
+    async run({ ports }, { query, signal }) {
+      await refuseUnseenRead(ports, query.merchant);
+      return viewFigures(ports, query, signal);
+    },
   }),
   opsRoute('viewer', 'GET /api/report/sums', {
     summary: 'Sales and refunds of a period, summed by lane, family, currency and outcome.',

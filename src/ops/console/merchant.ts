@@ -9,7 +9,7 @@ import { moveView, proposalsView, rampsView, safetyView } from '../api/moves.ts'
 import { noticesView } from '../api/notices.ts';
 import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
-import { answered, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
+import { answered, type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
 import { rolledBack } from '../moves/move.ts';
 import { type DrainView, drainView } from '../moves/preview.ts';
@@ -55,7 +55,7 @@ ${safety(visit, stop)}
 ${chartSlot(words, merchantCharts(id))}
 ${section('losses', t('merchant.losses'), found.losses, t('losses.lead'))}
 ${section('differences', t('merchant.differences'), found.differences, t('differences.lead'))}
-${coverage(words, found.coverage.cells)}
+${section('coverage', t('merchant.coverage'), found.coverage, t('coverage.lead'))}
 ${section('notices', t('nav.notices'), html`${found.notices}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
     return { title: titleOf(words, view), bar: bar(visit, view, verdict.verdict), content };
@@ -94,15 +94,18 @@ async function allOf(visit: Visit, id: string) {
     unlessUnseen(words, visit.ask('GET /api/differences', differencesView, { query }), ({ differences }) =>
       differenceTable(visit, differences),
     ),
-    visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }),
+    unlessUnseen(words, visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }), ({ cells }) =>
+      coverage(words, cells),
+    ),
     unlessUnseen(words, visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }), ({ notices }) =>
       noticeTable(words, notices),
     ),
     visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
     noneIfUnseen(visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }), { ramps: [] }),
   ]);
-  const [losses, differences, coverage, notices, audit, open] = rest;
-  return { view, verdict, line, drain, stop, moves, open, found: { losses, differences, coverage, notices, audit } };
+  const [losses, differences, covered, notices, audit, open] = rest;
+  const found = { losses, differences, coverage: covered, notices, audit };
+  return { view, verdict, line, drain, stop, moves, open, found };
 }
 
 /** The merchant's line on the board; null without any call, or when the API refuses. */
@@ -339,7 +342,7 @@ function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }
 }
 
 /** Grouped by operation: a merchant may have hundreds of fields. */
-function coverage(words: Words, cells: readonly Cell[]): Html {
+function coverage(words: Words, cells: readonly Cell[]): Content {
   const { t } = words;
   const operations = [...new Set(cells.map(({ operation }) => operation))];
   const parts = operations.map((name) => {
@@ -359,6 +362,5 @@ function coverage(words: Words, cells: readonly Cell[]): Html {
       .map(([state, count]) => html` ${badge(state, `${t(`coverage.${state}`)} ${count}`)}`);
     return html`<details><summary><strong>${name}</strong>${sums}</summary>${table(words, 'coverage', name, rows)}</details>`;
   });
-  const content = parts.length === 0 ? html`<p class="none">${t('coverage.none')}</p>` : html`${parts}`;
-  return section('coverage', t('merchant.coverage'), content, t('coverage.lead'));
+  return parts.length === 0 ? html`<p class="none">${t('coverage.none')}</p>` : parts;
 }

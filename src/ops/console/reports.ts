@@ -11,7 +11,7 @@ import { comparisonView } from '../report/diff.ts';
 import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
 import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, decisionTable, field, framed, section, table } from './parts.ts';
+import { badge, decisionTable, field, framed, section, table, unlessUnseen } from './parts.ts';
 
 /** Offered as CSV. */
 const PARTS = [
@@ -212,10 +212,13 @@ export const merchantChartPage: Page = {
 /** @param asked the API's `merchant`, `since` and `until`. */
 async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const figures = await ask('GET /api/report/figures', figuresView, { query: asked, signal });
-  const drawn = chartsOf(figures, words);
-  const shown = chartNames.map((name) => figure(words, name, drawn[name]));
-  return section('charts', t('charts.title'), html`<div class="charts">${shown}</div>`, lead(words, figures));
+  const figures = ask('GET /api/report/figures', figuresView, { query: asked, signal });
+  const shown = await unlessUnseen(words, figures, (found) => {
+    const drawn = chartsOf(found, words);
+    const each = chartNames.map((name) => figure(words, name, drawn[name]));
+    return html`<p class="lead">${lead(words, found)}</p><div class="charts">${each}</div>`;
+  });
+  return section('charts', t('charts.title'), shown);
 }
 
 /** The period, and the start of stored calls and verdicts where that is later. */

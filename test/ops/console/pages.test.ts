@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
     }
     expect(await es.go(`/merchants/${mistyped}`)).toBe(200);
     await es.page.locator('#main').getByText('Este comercio aún no se conoce').waitFor();
-    for (const part of ['losses', 'differences', 'notices'])
+    for (const part of ['losses', 'differences', 'coverage', 'notices', 'charts'])
       await es.page.locator(`#${part} > .notice`).getByText('no se vio nunca').waitFor();
     for (const [page, part] of [
       ['notices', 'receivers'],
