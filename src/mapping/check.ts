@@ -269,7 +269,7 @@ function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean
 }
 
 function adviceFaults(row: Row, isRequest: boolean): string[] {
-  // Of a converter that does not exist nothing more can be said.
+  // A converter that does not exist has no further checks.
   if (row.converter !== null && !Object.hasOwn(converters, row.converter)) return [];
   const loses = canLose(row);
   if (row.advice !== null && !loses && !refuses(row)) return ['nothing is lost here, so the advice has no use'];

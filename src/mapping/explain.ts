@@ -17,7 +17,7 @@ export type ExplainContext = MappingContext & {
   received_at: number;
 };
 
-/** What a person says of a message; each missing one is found, or assumed and listed. */
+/** What a person states about a message; a missing value is found, or assumed and listed. */
 export interface ExplainAsk {
   kind?: ExplainedKind | null;
   /** The call that upstream's message is about, by its name. */

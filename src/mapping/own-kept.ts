@@ -100,7 +100,7 @@ export function keepsTarget(
 }
 
 /**
- * An order has been made when its answer is translated: a refusal would tell the till that it was not.
+ * An order has been made when its answer is translated: a refusal would mean to the till that it was not.
  * @param converters those of shipped answers, which refuse nothing.
  */
 export function keepsAnswer(row: FieldRow, number: string, converters: readonly string[], laid: LaidFile): void {
@@ -217,7 +217,7 @@ function shownBy({ shows }: StateRow, policy: 'error' | 'finished'): string {
 
 // Errors: a till that takes a charge or a refund that may have been made for refused makes it again.
 
-/** What an error tells a till of its call; null for one that the family does not have. */
+/** What an error means to a till about its call; null for one that the family does not have. */
 function meaningOf(family: Family, name: string): string | null {
   const status = legacyError(family, name)?.status;
   if (status === undefined) return null;
@@ -242,7 +242,7 @@ export function keepsMeaning(
   if (meaning === null || meaning === UNKNOWN || shipped === undefined) return;
   if (answering.some(({ error }) => meaningOf(family, error) === meaning)) return;
   const before = meaningOf(family, shipped.error);
-  // A long list says nothing.
+  // A long list is of no use.
   const fits = legacyErrorNames(family).filter((name) => [before, UNKNOWN].includes(meaningOf(family, name)));
   const message = `row ${call}.${shipped.number} of ${table} answers ${shipped.error}, which tells the till ${before}; ${row.error} would tell it ${meaning}, and it would act on what is not so${fits.length > MOST_NAMED ? '' : `; what fits: ${fits.join(', ')}`}`;
   complain(laid, `${call} ${row.number}`, 'error', message);

@@ -247,7 +247,7 @@ export function createCache() {
     /** The kept or requested answer of a key; undefined without one. Requests nothing. */
     peek,
     /**
-     * The kept answer of a key, or the result of `ask`, shared by concurrent callers. `now`: epoch ms.
+     * The kept answer of a key, or the result of `request`, shared by concurrent callers. `now`: epoch ms.
      * @param keep false for an answer that must not be kept, such as a failure; a number: keep it for at most so many ms.
      */
     async get<Answer>(

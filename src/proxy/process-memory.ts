@@ -24,7 +24,7 @@ const REFERENCES_REMEMBERED = 50_000;
 /** A retry comes within a minute: enough for 160 sales a second. */
 const SALES_REMEMBERED = 20_000;
 
-/** More than the merchants of one process; the age of an evicted token is told by the wall clock. */
+/** More than the merchants of one process; the age of an evicted token is measured by the wall clock. */
 const ACCEPTED_REMEMBERED = 20_000;
 
 /** @param parts `now`: the wall clock, epoch ms; tests and the crash rig set the others. */

@@ -19,7 +19,7 @@ export const terminalOptions = z.strictObject({
 });
 export type TerminalOptions = z.output<typeof terminalOptions>;
 
-/** `lock`: the buyer has begun to pay, so cancels are refused; `unlock`: the buyer has gone back. */
+/** `lock`: the buyer has begun to pay, so cancels are refused; `unlock`: the buyer has left the payment. */
 export const buyerActions = ['pay', 'decline', 'abandon', 'lock', 'unlock'] as const;
 export type BuyerAction = (typeof buyerActions)[number];
 

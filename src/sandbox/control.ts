@@ -76,7 +76,7 @@ const rows: readonly (readonly [Method, string, ControlHandler])[] = [
 /** Snapshots may be large; only tests and demos on the same machine use this door. */
 const MAX_BODY = '256mb';
 
-/** Everything below `/_sandbox`; asks for no token. */
+/** Everything below `/_sandbox`; needs no token. */
 export function controlRouter(world: World): Router {
   const router = Router();
   const readBody = express.raw({ type: () => true, limit: MAX_BODY });

@@ -94,7 +94,7 @@ export function openWorld(options: OpenWorldOptions): OpenWorld {
   };
 }
 
-/** A record that is gone, or whose state excludes the change, stays as it is. */
+/** A record that was deleted, or whose state excludes the change, stays as it is. */
 function runJob(world: World, job: Job, deliver: (letter: Letter, attempt: number) => void): void {
   if (job.kind === 'deliver') deliver(job.letter, job.attempt);
   else if (job.kind === 'end_payment_refund') {

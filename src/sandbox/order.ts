@@ -102,7 +102,7 @@ export function undoRefunded(world: World, order: Order): void {
   touch(world, order);
 }
 
-/** Raises the version by which a reader tells the newer of two copies. */
+/** Raises the version by which a reader finds the newer of two copies. */
 export function touch(world: World, order: Order): void {
   order.updated_at_ms = world.clock.now();
   order.version++;

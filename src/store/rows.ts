@@ -132,7 +132,7 @@ function fieldsAt(settings: Fields, path: readonly PropertyKey[]): Fields | unde
   return sameIn(settings, settings, path)[0];
 }
 
-/** One place in both; in what is written it may have gone. Elements of a list have ids: their places change. */
+/** One place in both; in what is written it may be missing. Elements of a list have ids: their places change. */
 function sameIn(read: Fields, written: Fields, path: readonly PropertyKey[]): [Fields | undefined, Fields | undefined] {
   let [from, to]: (Fields | undefined)[] = [read, written];
   for (const key of path) {

@@ -325,7 +325,7 @@ const declared = {
     delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
       AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
-    /** One that has expired waits for nobody, although no line says so yet. */
+    /** An expired proposal may be deleted too, although its state is still `waiting`. */
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND (state <> 'waiting' OR expires_at <= ?)`,
     /** Items are counted, so it stays, without its units; by the new revision a step reads again. Values: merchant (2×), row, merchant. */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,

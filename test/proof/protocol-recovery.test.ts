@@ -4,7 +4,7 @@ import { PuenteError } from '../../src/error.ts';
 import { encoded, say } from '../../src/locales/message.ts';
 import type { Store } from '../../src/ops/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import { isGone, lookAfter } from '../../src/proxy/sales/recover.ts';
+import { isGivenUp, lookAfter } from '../../src/proxy/sales/recover.ts';
 import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
 import { releaseHeld } from '../../src/proxy/sales/settle.ts';
 import type { Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
@@ -517,7 +517,7 @@ describe('a live order', () => {
     const link = await live({ ...TOLD, order_id: null, expires_at: NOON - LOST_AFTER_MS - 1 });
     expect(await looked(link)).toMatchObject({ state: 'LIVE' });
     expect(stand.asked).toEqual([]);
-    expect(isGone(stand.ports, link)).toBe(false);
+    expect(isGivenUp(stand.ports, link)).toBe(false);
   });
 });
 

@@ -16,7 +16,7 @@ import {
   type Mismatch,
   type Orphan,
 } from '../../proxy/sales/orphans.ts';
-import { giveUp, isGone } from '../../proxy/sales/recover.ts';
+import { giveUp, isGivenUp } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
@@ -187,7 +187,7 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   if (order === null) return 'unread';
   // An event may have changed the link while the order was read.
   const current = (await ports.store.links.link(link.legacy_id)) ?? link;
-  const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
+  const known = order === 'missing' && isGivenUp(ports, current) ? 'given_up' : order;
   const mismatch = judgeLink(
     current,
     known,
@@ -195,7 +195,7 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
     await rulesFor(ports, link.merchant_id),
   );
   if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
-  if (apply && known !== 'missing' && known !== 'gone') await noteAgreement(ports, current);
+  if (apply && known !== 'missing' && known !== 'given_up') await noteAgreement(ports, current);
   return null;
 }
 
@@ -224,7 +224,7 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
 /** @returns true when it is no longer so afterwards. */
 async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Promise<boolean> {
   if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }));
-  if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
+  if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'given_up') return false;
   const after = await applyOrder(ports, link, order);
   const tables = ports.tables.of(link.merchant_id);
   // Whatever else differs then is found by the next comparison.

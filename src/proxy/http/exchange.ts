@@ -65,7 +65,7 @@ export interface Exchanges {
   settled(): Promise<void>;
 }
 
-/** @param over runs after an answer has left, off the request path; its errors are logged. */
+/** @param afterAnswer runs after an answer has left, off the request path; its errors are logged. */
 export function createExchanges(
   ports: Ports,
   afterAnswer: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,

@@ -273,7 +273,7 @@ function finish(door: Door, operation: Operation, response: Response, answer: An
   door.ports.memory.failpoint('answer.sent');
 }
 
-/** Runs `over` when the response closes; at once when the client disconnected before. */
+/** Runs `onClosed` when the response closes; at once when the client disconnected before. */
 function afterwards(
   door: Door,
   operation: Operation,

@@ -130,7 +130,7 @@ function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMes
     const is_untouched = value === values[0] || value === values.join(key === 'cookie' ? '; ' : ', ');
     onward.setHeader(name, !is_untouched ? value : values.length === 1 ? (values[0] ?? '') : values);
   }
-  // The library adds `Content-Length: 0` to these, for a Node version that is gone.
+  // The library adds `Content-Length: 0` to these, for a Node version that is no longer supported.
   if ((method === 'DELETE' || method === 'OPTIONS') && !sent.has('content-length'))
     onward.removeHeader('content-length');
   const trailer = sent.get('trailer');

@@ -45,7 +45,7 @@ export interface Listening {
   /**
    * From now on every answer is the last of its connection. Idle connections stay open: a call that is sent at this
    * moment is answered, and the client's next call goes elsewhere.
-   * @param accept_ms how long to expect new connections: load balancers may open one per call until they read `/readyz`.
+   * @param accept_ms how long new connections are still accepted: load balancers may open one per call until they read `/readyz`.
    * @param known_ms how long to wait for the clients that are connected, when that is longer.
    */
   farewell(accept_ms: number, known_ms: number): Promise<void>;
@@ -199,7 +199,7 @@ function sendStatus(socket: Duplex, status: string): void {
   });
 }
 
-/** Resolves when no connection is left, or the time is over. */
+/** Resolves when no connection is left, or the time has passed. */
 async function untilAlone(server: Server, duration_ms: number): Promise<void> {
   const count = promisify(server.getConnections.bind(server));
   const end = performance.now() + duration_ms;

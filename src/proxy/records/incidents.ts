@@ -1,6 +1,6 @@
 /** Incidents, and the alerts that go out for them. */
 
-/** Conditions: they stand in the store, and are over when they no longer do. */
+/** Conditions are read from the store; an incident of one closes when the condition no longer holds. */
 export const conditionKinds = [
   'safety_stop',
   'create_in_doubt',
@@ -48,12 +48,11 @@ export interface Incident {
 export type NewIncident = Omit<Incident, 'closed_at' | 'closed_by'>;
 
 /**
- * Paid sales and notices of a merchant are counted no further: this many means so many or more, and their messages say that in
- * words. Operators need no more, and exact counts of a long outage kept tills waiting.
+ * Paid sales and notices of a merchant are not counted beyond this; messages then say "or more". Operators need no more, and exact counts of a long outage kept tills waiting.
  */
 export const MOST_COUNTED = 1_000;
 
-/** What stands now, of one merchant. */
+/** A condition that holds now, of one merchant. */
 export interface Condition {
   kind: (typeof conditionKinds)[number];
   merchant_id: string;
@@ -94,8 +93,8 @@ export interface IncidentFilter {
 export const LONGEST_WAIT_MS = 2 * 60 * 60_000;
 
 /**
- * `grown`: the incident counts ten times what the last alert that was delivered to the receiver said. `unwatched`: it was closed although it may not be
- * over, because what it is about is too old to be watched.
+ * `grown`: the incident counts ten times what the last alert delivered to the receiver named. `unwatched`: it was closed because its rows are too old to be watched;
+ * its condition may still hold.
  */
 export const alertEvents = ['opened', 'grown', 'recovered', 'unwatched'] as const;
 export type AlertEvent = (typeof alertEvents)[number];

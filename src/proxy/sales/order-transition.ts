@@ -94,7 +94,7 @@ function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
  * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Machines of upstream disagree by
  * seconds, so statuses decide first: a final one is later than a live one, a payment later than an end without payment,
  * a refund later than its payment (`docs/field-notes.md` Orders §3.2), and a refund's end later than the refund. Other
- * readings are ordered by date, and by rank where dates can't tell.
+ * readings are ordered by date, and by rank where the dates are equal or missing.
  */
 function isNewer(
   link: Link,
@@ -126,7 +126,7 @@ function hasEndedRefund(earlier: Order, later: Order): boolean {
   return nodesOf(later).some((node) => node.status !== 'processing' && processing.some(({ id }) => id === node.id));
 }
 
-/** True when a held order is held no longer: its grace is over, or a new sale needs its terminal. */
+/** True when a held order is held no longer: its grace has passed, or a new sale needs its terminal. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   if (!row.held || hasEnded(link)) return false;
   if (link.order?.status === order.status) return holdIsOver(order, expires_at, rules);

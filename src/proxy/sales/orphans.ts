@@ -96,7 +96,7 @@ async function written(ports: Ports, link: Link): Promise<Link | null> {
   return opening.kind === 'open' ? row : null;
 }
 
-/** Adopts the order of an event if a restore lost its sale: the till asks for it before the next comparison. */
+/** Adopts the order of an event if a restore lost its sale: the till may read it before the next comparison. */
 export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolean> {
   if (lostInGap(event.reference, ports.store.upkeep.restoredGap()) === null) return false;
   const orphan = await findOrphan(ports, event);
@@ -135,7 +135,7 @@ function madeAt(legacy_id: string): number {
 }
 
 /**
- * The link of a lost sale, from its order; the till's own fields are gone. Its answer counts as delivered, so
+ * The link of a lost sale, from its order; the till's own fields are lost. Its answer counts as delivered, so
  * that it is never canceled: its till may have been answered 2xx. Null for an order without its unit or amount.
  */
 async function rebuiltLink(ports: Ports, merchant_id: string, legacy_id: string, order: Order): Promise<Link | null> {
@@ -203,12 +203,12 @@ export interface Mismatch {
   amount_minor?: number;
 }
 
-/** `missing`: upstream answered that it does not exist. `gone`: it is also given up (`isGone`). */
-export type Known = Order | 'missing' | 'gone';
+/** `missing`: upstream answered that it does not exist. `given_up`: and it no longer holds its unit (`isGivenUp`). */
+export type Known = Order | 'missing' | 'given_up';
 
 /** @returns null when both agree. */
 export function judgeLink(link: Link, order: Known, tables: Tables, rules: AdvanceRules): Mismatch | null {
-  if (order === 'missing' || order === 'gone') return missing(link, order);
+  if (order === 'missing' || order === 'given_up') return missing(link, order);
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {
     const kind = mismatchKindOf(contradiction);
@@ -238,13 +238,13 @@ export function judgeUnknown(link: Link, now: number, replay_window_ms: number):
   return { ...about(link), kind: 'missing', what, repair: 'none' };
 }
 
-function missing(link: Link, order: 'missing' | 'gone'): Mismatch | null {
+function missing(link: Link, order: 'missing' | 'given_up'): Mismatch | null {
   if (link.state === 'LOST') return null; // reported already
   return {
     ...about(link),
     kind: 'missing',
     what: say('mismatch.missing', { state: link.state }),
-    repair: link.state === 'LIVE' && order === 'gone' ? 'give_up' : 'none',
+    repair: link.state === 'LIVE' && order === 'given_up' ? 'give_up' : 'none',
   };
 }
 

@@ -30,9 +30,9 @@ const LOST_AFTER_MS = 5 * 60_000;
 const LATER_MS = 30_000;
 /** No backlog delays a look this long: Puente was down, or its clock was set. */
 const UNSEEN_MS = 2 * 60_000;
-/** An order that ended unseen holds its unit for so long at most. */
+/** An order that ended while Puente did not look holds its unit for so long at most. */
 const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
-/** An order counts as gone when no read has found it for so long, by the monotonic clock. */
+/** An order is given up when no read has found it for so long, by the monotonic clock. */
 const UNFOUND_MS = 20 * 60_000;
 
 /** Works on one due link, in its mutex: never while a till's call on it runs. */
@@ -106,7 +106,7 @@ async function look(ports: Ports, link: Link): Promise<void> {
     ports.count('silent_orders');
     return;
   }
-  if ((found === 'missing' || found === 'contradicted') && isGone(ports, latest))
+  if ((found === 'missing' || found === 'contradicted') && isGivenUp(ports, latest))
     return void (await giveUp(ports, latest, say('settled.lost', {})));
   const due = ports.clock.now() >= settlementTime(ports, latest);
   if (unclaimed(latest) && due && latest.order?.status === 'created')
@@ -115,10 +115,10 @@ async function look(ports: Ports, link: Link): Promise<void> {
 }
 
 /**
- * True for an order that must not hold its terminal any more: its lifetime is over, and for `UNFOUND_MS` upstream has
+ * True for an order that must not hold its terminal any more: its lifetime has passed, and for `UNFOUND_MS` upstream has
  * not known it, or has contradicted its sale. An answer or the clock may be wrong (`test/faults/README.md` F28, F47).
  */
-export function isGone({ clock, memory }: Ports, link: Link): boolean {
+export function isGivenUp({ clock, memory }: Ports, link: Link): boolean {
   const { unfound, contradicted } = memory.sales;
   const known = link.order_id === null ? undefined : (unfound.get(link.order_id) ?? contradicted.get(link.legacy_id));
   if (known === undefined || clock.now() <= link.expires_at + LOST_AFTER_MS) return false;
@@ -135,7 +135,7 @@ async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
   const { link: latest, found } =
     token === null ? { link, found: null } : await lookAtLink(ports, link, token, { force: true });
   const isHopeless = tickOf(clock) - since_ms >= PARKED_FOR_MS && clock.now() >= link.expires_at + PARKED_FOR_MS;
-  const isAnswered = found === 'order' || isGone(ports, latest);
+  const isAnswered = found === 'order' || isGivenUp(ports, latest);
   await changeLink(ports, latest, (current) => {
     const { next_check_at } = nextLook(ports, current);
     const goesOn = !isAnswered && !isHopeless && isReleased(ports, current);

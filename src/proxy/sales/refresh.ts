@@ -34,7 +34,7 @@ export async function readLink(ports: Ports, link: Link, token: Secret): Promise
 }
 
 /**
- * Like `refreshLink`, and says what was found. `missing`: upstream does not know the order. `contradicted`: it
+ * Like `refreshLink`, and returns what was found. `missing`: upstream does not know the order. `contradicted`: it
  * contradicts the sale. `refused`: the token is not valid. `unread`: nothing new, also when another read was reused.
  */
 export async function lookAtLink(

@@ -234,7 +234,7 @@ export interface AttemptPlan {
   /** True when an earlier process or call may have sent this row already. */
   sent_before: boolean;
   attempts: number;
-  /** Whether an attempt is repeated while upstream says "not yet": for a till that waits; recovery comes again later. */
+  /** Whether an attempt is repeated while upstream is not ready: for a till that waits; recovery tries again later. */
   waits_until_ready: boolean;
   /** Decimals of the merchant's currency. */
   exponent: number;

@@ -14,7 +14,7 @@ const SHARE = 4;
 /** Due links of one query: a backlog of thousands is not queried once for each link. */
 const PAGE = 64;
 
-/** @param concurrency links at once (`docs/protocol.md` §3.7). @param rests true while upstream wants fewer calls. */
+/** @param concurrency links at once (`docs/protocol.md` §3.7). @param rests true while upstream must get fewer calls. */
 export function startCompleter(
   ports: Ports,
   concurrency: number,
@@ -96,7 +96,7 @@ function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () =
   };
 }
 
-/** Events of one order are handled in sequence. @param rests true while upstream wants fewer calls. */
+/** Events of one order are handled in sequence. @param rests true while upstream must get fewer calls. */
 export function startInbox(ports: Ports, concurrency: number, rests: () => boolean, telemetry: Telemetry | null): Loop {
   return startLoop({
     rests,

@@ -52,7 +52,7 @@ export interface Account {
   readUntil(path: string, holds: (body: Json) => boolean, patience_ms: number): Promise<Reply>;
   /** Reads an order so. */
   waitFor(id: string, holds: (order: Json) => boolean, patience_ms?: number): Promise<Reply>;
-  /** Has `endAll` send this call, as of something that is made and whose answer may be lost. @returns says that it is done. */
+  /** Has `endAll` send this call, for a change whose answer may be lost. @returns a function that marks it as done. */
   owe(what: string, method: string, path: string): () => void;
   /**
    * Cancels what is open, and refunds what the simulator has paid. A create without an answer is sent again with its
@@ -229,7 +229,7 @@ function madeId({ status, body }: Reply): string {
   return status < 300 ? textAt(body, 'id') : '';
 }
 
-/** Says that nothing was done: a fault or a request that came too late may have done it. */
+/** True when nothing was done; after a fault or a late request (408) it may have been. */
 function isRefusal({ status }: Reply): boolean {
   return status >= 400 && status < 500 && status !== 408;
 }
@@ -252,7 +252,7 @@ async function endOrder({ call, read, cancel, waitFor }: Ending, id: string): Pr
       if (refund.status < 300) return true;
     }
     if (status === 'action_required') {
-      // No cancel takes it; the simulator does, or says that it never changes again.
+      // No cancel takes it; the simulator does, or answers 400 for an order that never changes again.
       const event = await call('POST', `/v1/orders/${id}/events`, { body: { status: 'canceled' } });
       if (event.status === 400) return true;
     }

@@ -17,7 +17,7 @@ const KEPT_SECONDS = 3_600;
 type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
-/** In an outage no heartbeat arrives: silent only if another holder sent its heartbeat all the time. Older versions list none. */
+/** In an outage no heartbeat arrives, so a holder is silent only if another one kept sending. Older versions list none. */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS others
   WHERE others.name <> leases.holder AND others.since < ${LONG_AGO} AND others.seen_at > ${LONG_AGO})`;

@@ -116,7 +116,7 @@ async function commitAudited(
 ): Promise<CommitResult> {
   try {
     const results = await allOf(sent);
-    const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0]; // if it was asked for
+    const of_subject: { sequence: number } | undefined = results.at(-2)?.rows[0]; // if it was requested
     if (newest_seen !== undefined && (of_subject?.sequence ?? 0) > newest_seen) {
       await client.query('ROLLBACK');
       return { kind: 'conflict' };

@@ -20,7 +20,7 @@ const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
 
 export interface FileOptions {
   path: string;
-  /** Without it a missing file is refused, because every link would be gone. */
+  /** Without it a missing file is refused, because every link would be lost. */
   create: boolean;
   /** Epoch ms. */
   now: () => number;
@@ -117,7 +117,7 @@ function refuseUnlikelyFile(path: string): void {
   const facts = statSync(path);
   if (!facts.isFile()) throw storeUnusable(path, 'it is not a file', 'Name a file');
   if (facts.size === 0) {
-    // SQLite opens an empty file as a sound empty database (`docs/protocol.md` §3.14): every link would be gone.
+    // SQLite opens an empty file as a sound empty database (`docs/protocol.md` §3.14): every link would be lost.
     throw storeUnusable(path, 'it is empty', 'Restore a backup; or remove it if nothing was ever stored in it');
   }
   try {

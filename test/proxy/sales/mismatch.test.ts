@@ -40,9 +40,11 @@ describe('one link and its order', () => {
   });
 
   it('gone: given up, because it holds its unit', () => {
-    expect(judgeLink(link(), 'gone', tables, rules)).toMatchObject({ kind: 'missing', repair: 'give_up' });
-    expect(judgeLink(link({ state: 'DONE', legacy_state: 'FINISHED' }), 'gone', tables, rules)?.repair).toBe('none');
-    expect(judgeLink(link({ state: 'LOST' }), 'gone', tables, rules)).toBeNull();
+    expect(judgeLink(link(), 'given_up', tables, rules)).toMatchObject({ kind: 'missing', repair: 'give_up' });
+    expect(judgeLink(link({ state: 'DONE', legacy_state: 'FINISHED' }), 'given_up', tables, rules)?.repair).toBe(
+      'none',
+    );
+    expect(judgeLink(link({ state: 'LOST' }), 'given_up', tables, rules)).toBeNull();
   });
 
   it('amount: never mended by itself, whatever else differs', () => {
