@@ -12,9 +12,6 @@ import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 export interface Outage extends Outside {
   /** While true every connection is cut at its first request. */
   down: boolean;
-  /** While true reads of orders wait; they are answered when it turns false. */
-  holds_reads: boolean;
-  seen: ('create' | 'read')[];
   /** `GET /v1/orders/…` so far, cut ones included. */
   reads(): number;
   pass(ms: number): Promise<void>;
@@ -26,16 +23,11 @@ export interface Outage extends Outside {
 /** @param settings added to those of an outside upstream; upstream sends no webhooks. */
 export async function openOutage(settings: Record<string, string>): Promise<Outage> {
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 100 } });
-  const seen: Outage['seen'] = [];
-  let answerReads: (() => void)[] = [];
-  let holds_reads = false;
+  let reads = 0;
   let offset_ms = 0;
   const server = createServer((incoming, response) => {
-    const is_read = incoming.method === 'GET' && /^\/v1\/orders\/ORD/.test(incoming.url ?? '');
-    if (is_read) seen.push('read');
-    if (incoming.method === 'POST' && incoming.url === '/v1/orders') seen.push('create');
+    if (incoming.method === 'GET' && /^\/v1\/orders\/ORD/.test(incoming.url ?? '')) reads++;
     if (outage.down) incoming.socket.destroy();
-    else if (is_read && holds_reads) answerReads.push(() => void forward(sandbox.url, incoming, response));
     else void forward(sandbox.url, incoming, response);
   });
   const port = await listen(server);
@@ -45,17 +37,7 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
   const outage: Outage = {
     ...outside,
     down: false,
-    get holds_reads() {
-      return holds_reads;
-    },
-    set holds_reads(holds) {
-      holds_reads = holds;
-      if (holds) return;
-      for (const answer of answerReads) answer();
-      answerReads = [];
-    },
-    seen,
-    reads: () => seen.filter((call) => call === 'read').length,
+    reads: () => reads,
     control,
     async pass(ms) {
       offset_ms += ms;

@@ -81,17 +81,6 @@ describe('changes that are refused', () => {
       expect([notice_url, answer.status, error]).toEqual([notice_url, 400, 'blocked_address']);
     }
   });
-
-  it('of two operators at once: the second gets 409 [F128]', async () => {
-    shop = await openShop();
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, (_, nth) =>
-        shop.ops(MERCHANT, { method: 'PUT', body: { ...CHANGE, reason: `operator ${nth}` } }),
-      ),
-    );
-    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409]);
-    expect(await auditsOf(shop.data_dir)).toHaveLength(1);
-  });
 });
 
 describe('changes', () => {
@@ -139,29 +128,6 @@ describe('changes', () => {
     expect(verifyAudit(forged)).toMatchObject({ intact: false, sequence: 1 });
   });
 
-  it('a moved stage counts from the next create on, and is audited', async () => {
-    shop = await openShop();
-    const device = shop.freshDevice();
-    const before = idOf(await shop.create(device));
-    const { revision } = (await shop.ops(MERCHANT)).body as { revision: number }; // every view has a revision
-    const moved = await shop.ops(`${MERCHANT}/stage`, {
-      method: 'PUT',
-      body: { stage: 'legacy', reason: 'going back', revision },
-    });
-    expect(moved.body).toMatchObject({ settings: { stage: { value: 'legacy', from: 'merchant' } } });
-    const other = shop.freshDevice();
-    const legacy = idOf(await shop.create(other));
-    expect(shop.rows(other), 'legacy made it').toEqual([]);
-    expect((await shop.read(legacy)).body).toMatchObject({ id: legacy, state: 'OPEN' });
-    expect((await shop.read(before)).body).toMatchObject({ id: before, state: 'OPEN' });
-    expect((await shop.cancel(device, before)).status).toBe(200);
-    const lines = await auditsOf(shop.data_dir);
-    expect(lines).toMatchObject([
-      { action: 'stage', reason: 'going back', detail: { before: { stage: 'orders' }, after: { stage: 'legacy' } } },
-    ]);
-    expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
-  });
-
   it('lists merchants that were seen', async () => {
     shop = await openShop();
     await shop.create(shop.freshDevice());
@@ -183,42 +149,6 @@ describe('health and metrics', () => {
       .map((line) => JSON.parse(line) as object)
       .filter((line) => 'msg' in line && /default row/.test(String(line.msg)));
     expect(told).toMatchObject([{ operation: 'point.list_devices', status: 418, merchant: ARGENTINA }]);
-  });
-
-  it('tell of the legacy lane what became of each operation, and how legacy answered', async () => {
-    shop = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-    const device = shop.freshDevice();
-    const fault = { method: 'POST', path: `${POINT}/devices/${device}/payment-intents`, times: 1 };
-    for (const rule of [
-      { kind: 'error', status: 400, code: 'bad' },
-      { kind: 'error', status: 500 },
-      { kind: 'reset' },
-    ]) {
-      await shop.fault({ ...fault, ...rule });
-      await shop.create(device);
-    }
-    await shop.create(device);
-    await shop.till('/v1/anything');
-    const { text } = await call(`${shop.app.ops_url}/metrics`);
-    const counted = (metric: string): string[] =>
-      [...text.matchAll(new RegExp(`^puente_${metric}_duration_seconds_count\\{(.*)\\} (\\d+)$`, 'gm'))]
-        .map(([, labels, count]) => `${labels?.replaceAll(/"|method=\w+,|\w+=/g, '')} ${count}`)
-        .filter((line) => line.includes('legacy'));
-    expect(counted('http_request').toSorted()).toEqual([
-      'GET,none,legacy,business,404 1',
-      'POST,point.create_intent,legacy,business,400 1',
-      'POST,point.create_intent,legacy,fault,500 1',
-      'POST,point.create_intent,legacy,fault,504 1',
-      'POST,point.create_intent,legacy,ok,201 1',
-    ]);
-    expect(counted('upstream_request').toSorted()).toEqual([
-      'GET,legacy,none,answered,404 1',
-      'POST,legacy,legacy,answered,201 1',
-      'POST,legacy,legacy,answered,400 1',
-      'POST,legacy,legacy,answered,500 1',
-      'POST,legacy,legacy,broken,none 1',
-    ]);
-    expect(text).toMatch(/^puente_http_request_duration_seconds_sum\{.*lane="legacy",outcome="ok".*\} \d/m);
   });
 
   it('need no token, count what happened, and name no merchant, unit or token [F102 F135]', async () => {

@@ -1,21 +1,15 @@
-/** Equal and simultaneous QR sales: a paid sale never passes for its own retry, and the last of several stays open. */
+/** Simultaneous QR sales: the last of several stays open. Equal ones one after the other: `test/journeys/sdk-lost-answer.test.ts`. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, ARGENTINA, DEVICE, POINT, startBench } from '../../kit.ts';
+import { type Answer, ARGENTINA, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 
 const V2 = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
-const V1 = `/mpmobile/instore/qr/${ARGENTINA}/SUC001POS001`;
 const QRS = `/instore/orders/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/qrs`;
 
 function storeOrder(reference: string, total = 20): Record<string, unknown> {
   const item = { title: 'Coffee', unit_price: total, quantity: 1, unit_measure: 'unit', total_amount: total };
   return { external_reference: reference, title: 'Shop', total_amount: total, items: [item] };
 }
-
-const preference = (reference: string) => ({
-  external_reference: reference,
-  items: [{ title: 'Coffee', currency_id: 'ARS', unit_price: 20, quantity: 1 }],
-});
 
 const bench = openForAll(() => startBench());
 beforeEach(async () => {
@@ -35,65 +29,6 @@ function live(): string[] {
     .filter(({ status }) => status === 'created')
     .map(({ reference }) => reference);
 }
-
-const silent = () => bench.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
-
-async function payAll(): Promise<void> {
-  for (const id of [...bench.sandbox.world.payables.keys()]) {
-    expect((await bench.control(`/payables/${id}/pay`, { method: 'POST', body: {} })).status).toBe(200);
-  }
-}
-
-describe('an equal sale right after the first one was paid, of which nobody has told the till', () => {
-  // Each test has its own reference, because sales that a reset sandbox lost are closed a moment later.
-  const sales: [string, string, string, (reference: string) => unknown, number][] = [
-    ['v2', 'PUT', V2, storeOrder, 204],
-    ['v1', 'POST', V1, preference, 200],
-    ['hybrid', 'PUT', QRS, storeOrder, 201],
-    ['dynamic', 'POST', QRS, storeOrder, 201],
-  ];
-
-  it.each(sales)(
-    '%s: is its retry, until the till has asked for its reference',
-    async (family, method, path, bodyOf, status) => {
-      await silent();
-      const reference = `Paid ${family}`;
-      const body = bodyOf(reference);
-      const first = await bench.till(path, { method, body });
-      await payAll();
-      const second = await bench.till(path, { method, body });
-      expect([first.status, second.status]).toEqual([status, status]);
-      expect(second.text).toBe(first.text);
-      expect(orders().map((order) => order.status)).toEqual(['processed']);
-      await bench.till(`/merchant_orders/search?external_reference=${encodeURIComponent(reference)}`);
-      expect((await bench.till(path, { method, body })).status).toBe(status);
-      expect(orders().map((order) => order.status)).toEqual(['processed', 'created']);
-    },
-  );
-
-  it.each(sales)('%s: is its retry while nobody has paid', async (family, method, path, bodyOf, status) => {
-    await silent();
-    const body = bodyOf(`Retried ${family}`);
-    const first = await bench.till(path, { method, body });
-    const second = await bench.till(path, { method, body });
-    expect([first.status, second.status]).toEqual([status, status]);
-    expect(orders().map((order) => order.status)).toEqual(['created']);
-    expect(second.text).toBe(first.text);
-  });
-
-  it('a Point intent: is its retry, until the till has read it', async () => {
-    await silent();
-    const create = () => bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
-    const first = await create();
-    await bench.atTerminal('pay');
-    const second = await create();
-    expect([first.status, second.status]).toEqual([201, 201]);
-    expect(second.body).toEqual(first.body);
-    const { id } = first.body as { id: string };
-    expect((await bench.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ id, state: 'FINISHED' });
-    expect((await create()).body).not.toMatchObject({ id });
-  });
-});
 
 describe('many sales at once on one point of sale', () => {
   it.each([2, 5, 20])('%i: each is answered, and exactly one is live, as it was sent', async (count) => {

@@ -39,28 +39,6 @@ it('another key than the data was sealed with is refused at the start, and the r
 });
 
 describe('with a create under way', () => {
-  it('the till gets its answer, newcomers are turned away, and the order is there after the restart', async () => {
-    const settings = { PUENTE_DATA_DIR: data_dir };
-    const first = await startOutside(sandbox.url, settings);
-    await fault({ kind: 'delay', delay_ms: 400 });
-    const creating = first.till(PATH, { body: { amount: 1500 } });
-    await eventually(
-      async () => rowsOf(data_dir, DEVICE),
-      (rows) => rows.length === 1,
-    );
-    const closing = first.close();
-    await expect(first.till(`${POINT}/devices`)).rejects.toThrow();
-    const created = await creating;
-    expect(created.status).toBe(201);
-    await closing;
-    const second = await startOutside(sandbox.url, settings);
-    expect((await second.till(`${POINT}/payment-intents/${idOf(created)}`)).body).toMatchObject({
-      id: idOf(created),
-      state: 'OPEN',
-    });
-    await second.close();
-  });
-
   it('that never ends, the grace ends it, and the next start finishes it: one order', async () => {
     const settings = {
       PUENTE_DATA_DIR: data_dir,
