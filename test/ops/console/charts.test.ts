@@ -110,6 +110,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
 
   it('of a merchant with nothing are sentences, and no empty pictures', async () => {
     const { page, go } = await as();
+    await bench.notify(BRAZIL, {});
     await go(`/merchants/${BRAZIL}`);
     for (const name of DRAWN.filter((one) => one !== 'readiness')) {
       const figure = page.locator(`#chart-${name}`);
