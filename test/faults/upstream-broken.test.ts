@@ -191,6 +191,19 @@ describe('an upstream that does not answer', () => {
     expect(upstream.orders.size).toBe(1);
   });
 
+  it('ten equal creates at once are all answered within one deadline, and make one order [F4]', async () => {
+    upstream.onCreate = (honest) => acts.unheard(honest, acts.silence);
+    const orders = upstream.orders.size;
+    const device = puente.device();
+    const began = performance.now();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => puente.create(device)));
+    const deadlines = (performance.now() - began) / Number(SHORT.PUENTE_CREATE_DEADLINE_MS);
+    upstream.onCreate = (honest) => honest;
+    expect(deadlines, 'one after the other they would take ten').toBeLessThan(5);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
+    expect(upstream.orders.size).toBe(orders + 1);
+  });
+
   it('an answer after our deadline makes no second order [F5]', async () => {
     const orders = upstream.orders.size;
     const device = await expectDoubt((honest) => acts.late(honest, 1_800));

@@ -111,7 +111,12 @@ describe('genuine events in every order of arrival', () => {
     for (const action of ['order.processed', 'order.at_terminal', 'order.created'])
       await sendEvent(shop.app.public_url, { id: sale.order_id, action });
     await allHandled(shop.data_dir);
+    expect(stored(sale), 'by the events, before any till reads it').toMatchObject({ legacy_state: 'FINISHED' });
     expect((await shop.read(sale.id)).body).toMatchObject({ state: 'FINISHED' });
+    await eventually(
+      async () => noticesOf(sale),
+      (count) => count === 1,
+    );
   });
 
   it('before the answer of our own create: one order, and the late answer does not revert the payment [F107]', async () => {
@@ -126,7 +131,10 @@ describe('genuine events in every order of arrival', () => {
     await sendEvent(shop.app.public_url, { id: order?.id ?? '' });
     const created = await creating;
     expect(created.status).toBe(201);
-    await allHandled(shop.data_dir);
+    await eventually(
+      async () => shop.rows(device)[0],
+      (row) => row?.legacy_state === 'FINISHED',
+    );
     expect((await shop.read(idOf(created))).body).toMatchObject({ state: 'FINISHED' });
     expect(await shop.orders(device)).toHaveLength(1);
   });

@@ -19,6 +19,7 @@ import {
   type Decision,
   isHeld,
   nextLook,
+  noticesFor,
   releaseHeld,
   settlementTime,
   unclaimed,
@@ -318,6 +319,24 @@ describe('the next look', () => {
     expect(
       ['none', 'error', 'maybe'].map((client_answer) => unclaimed(newLink({ client_answer } as Partial<Link>))),
     ).toEqual([true, true, false]);
+  });
+});
+
+describe('the notices of a QR sale', () => {
+  const notify = async (said: string | null, ipn_means: 'ipn' | 'webhook' = 'ipn') => {
+    const merchant = await stand.store.merchants.merchant(MERCHANT);
+    const { vault, settings } = stand.ports;
+    const url = `https://till.example/ipn?source_news=${said}`;
+    const sealed_notice_url = said === null ? null : vault.seal(url, 'notice-url');
+    const link = newLink({ family: 'qr', sealed_notice_url });
+    const ports = { ...stand.ports, settings: { ...settings, notices: { source_news_ipn: ipn_means } } };
+    return noticesFor(ports, link, merchant, [newNotice(link, '{}', { topic: 'payment' })]).map(({ form }) => form);
+  };
+
+  it('have the form that its URL asks for, else that of the merchant or the settings', async () => {
+    expect(await notify(null)).toEqual(['ipn']);
+    expect(await notify('webhooks')).toEqual(['webhook']);
+    expect(await notify('ipn', 'webhook')).toEqual(['webhook']);
   });
 });
 

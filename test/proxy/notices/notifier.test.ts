@@ -387,6 +387,17 @@ describe('each notice by itself', () => {
     expect(bodies().filter((body) => body === 'second')).toHaveLength(1);
   });
 
+  it('is tried again no sooner than its receiver asks for [F118]', async () => {
+    const { url } = await receiver((socket) => socket.write(answer(429, '', { 'retry-after': '1200' })));
+    listen(ARGENTINA, url);
+    const notifier = start();
+    await queue(ARGENTINA, 'first');
+    notifier.wake();
+    await until(() => notifier.attempts.length === 1);
+    const [notice] = await store.notices.notices({}, 1);
+    expect(notice?.next_attempt_at).toBe(clock.now() + 20 * MINUTE);
+  });
+
   it('is tried again after its pause when the clock was set back during its attempt [F47]', async () => {
     const held = Promise.withResolvers<void>();
     const { url, told } = await receiver(async (socket) => {
