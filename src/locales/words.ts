@@ -8,6 +8,7 @@ import { lateTranslator } from './texts.ts';
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
 
+/** The values of a text, by the names of its places. */
 export type Arguments = Record<string, string | number | Date>;
 
 /** The words of one language, and its forms of numbers, lists and times. */

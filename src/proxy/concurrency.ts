@@ -20,6 +20,7 @@ export function createKeyedMutex() {
   };
 }
 
+/** An entry of a queue, by which it leaves. */
 export interface Place<Value> {
   readonly value: Value;
   before: Place<Value> | null;

@@ -13,6 +13,7 @@ import type { Store } from './store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream/upstream.ts';
 import type { Vault } from './vault.ts';
 
+/** Everything that the stories of the proxy may use; a function names the part that it takes. */
 export interface Ports {
   store: Store;
   upstreams: {

@@ -87,6 +87,7 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
   };
 }
 
+/** What became of a create that was sent. */
 export type Sent =
   | { kind: 'created'; link: Link }
   /** Upstream refused it (REJECTED) or did not execute it (NOT_SENT). */
@@ -208,6 +209,7 @@ function keyOf(merchant_id: string, slot: string): string {
 
 // The named points at which a crash test may stop the process (`docs/protocol.md` §5.4); otherwise they do nothing.
 
+/** Steps at which the crash rig ends a process (`test/crash`). */
 export const failpoints = [
   'create.before_row',
   'create.row_written',

@@ -19,7 +19,9 @@ import { kindOfSlot, stageInForce } from './routing/stage.ts';
 import type { CoreSettings } from './settings.ts';
 import { isNotYet } from './upstream/upstream.ts';
 
+/** The audit action of a stop. */
 export const STOPPED = 'safety stop';
+/** The audit action of a stop that only observes. */
 export const WOULD_STOP = 'safety stop observed';
 
 /** Another change of the merchant may win the race, but not ten times in a row. */
@@ -317,6 +319,7 @@ function sliceOf(rules: SafetyRules): number {
 /** `fault`: Puente's or upstream's. `slow`: right, but so late that tills give up. `fine`: right and in time. */
 export type Class = 'fault' | 'slow' | 'fine';
 
+/** The facts of an exchange by which it is judged. */
 export type Judged = Pick<
   Exchange,
   'merchant_id' | 'operation' | 'kind' | 'lane' | 'stage' | 'unit' | 'status' | 'outcome' | 'upstream' | 'duration_ms'

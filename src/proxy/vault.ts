@@ -63,6 +63,7 @@ const KEY_BYTES = 32;
 /** A shorter passphrase is more likely a word than a secret. */
 const MIN_PASSPHRASE_CHARACTERS = 32;
 
+/** Seals values at rest and recognises secrets, under one installation key. */
 export interface Vault {
   /** Version byte, nonce, ciphertext, tag. A value sealed for one purpose can't be opened for another. */
   seal(value: string | Uint8Array, purpose: string): Uint8Array;
@@ -167,6 +168,7 @@ const ORDER_MARK = `{"covered":"${MARK}`;
 /** Longer than tills' texts; searching a text as long as a body would delay the commits of others. */
 const LONGEST_READ = 1_024;
 
+/** Encrypts texts of tills that show a card number or a token, so that equal texts can still be found. */
 export interface Cover {
   /** The text, or its covered form. Equal texts have equal forms, so that a row is found by either. */
   text(text: string): string;
@@ -176,6 +178,7 @@ export interface Cover {
   open(stored: string): string;
 }
 
+/** Stores and reads every text as it is: for a store without a key. */
 export const noCover: Cover = { text: (text) => text, order: (json) => json, open: (stored) => stored };
 
 /** @param key the installation's key for this purpose (`coverKey`). */

@@ -18,6 +18,7 @@ export interface Read<Values extends Value[], Row> {
   all(...values: Values): Promise<Row[]> | Row[];
 }
 
+/** Makes prepared reads; the engine decides how they travel. */
 export interface Reader {
   /** `sql` is SQLite's; another engine drops planner hints. @throws PuenteError store_failed from failed reads. */
   prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): Read<Values, Row>;
@@ -40,8 +41,13 @@ export type FirstOfEach = <Row>(
 /** `lookup`: a few rows by key. A network engine sends lookups together, and equal ones once, with frozen rows. */
 export type ReadKind = 'lookup' | 'search';
 
+/**
+ * `done`: durable. `conflict`: a step changed another number of rows than it must. `constraint`: a rule of
+ * the schema refused it.
+ */
 export type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
 
+/** Commits units; each one wholly or not at all. */
 export interface Writer {
   /** Resolves once durable. @throws PuenteError store_failed when it failed or can't be proved durable. */
   commit(unit: Unit): Promise<CommitResult>;
@@ -56,6 +62,7 @@ export interface Step {
   changes?: number;
 }
 
+/** Names of locks that a unit holds alone, or shares with others. */
 export interface Locks {
   alone?: string[];
   shared?: string[];
@@ -131,8 +138,10 @@ type All<Port> = (Port extends unknown ? (port: Port) => void : never) extends (
   ? Both
   : never;
 
+/** The methods of all ports in one object, as an engine implements them. */
 export type StoreMethods = All<Ports[keyof Ports]>;
 
+/** The upkeep that each engine has its own way of doing. */
 export type Upkeep = Omit<Store['upkeep'], 'counts' | 'pullForward' | 'newestMoment'>;
 
 /** Facts of an installation from the rows of `meta`; they do not change while its store is open. */

@@ -94,6 +94,7 @@ export interface UnknownHit {
   name: string;
 }
 
+/** A finished exchange, as it is recorded. */
 export interface Exchange
   extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'doubt_of' | 'is_payment'> {
   /** UUID v7. */
@@ -183,6 +184,7 @@ export interface Watched extends Sums {
   why: string | null;
 }
 
+/** Counts of the calls in one window of the safety stop. */
 export interface Sums {
   /** Without calls that repeat a fault. */
   calls: number;
@@ -195,6 +197,7 @@ export interface Sums {
   exchanges: string[];
 }
 
+/** Judges finished exchanges for the safety stop. */
 export interface SafetyWatch {
   /** Counts a finished exchange. Cheap, never throws, never waits. @param doubt_of as in `ExchangeDraft`. */
   note(exchange: Exchange, doubt_of?: string): void;

@@ -24,6 +24,7 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Bounds the memory while the store hangs: captured messages are large. */
 const QUEUE_BYTES = 64 * 1024 * 1024;
 
+/** How much evidence may wait, and how long it is kept (ms). */
 export interface EvidenceSettings {
   queue: number;
   batch_ms: number;
@@ -47,6 +48,7 @@ export interface EvidenceParts extends Omit<ShadowParts, 'settings'> {
   onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
 }
 
+/** The recorder, until the process stops. */
 export interface RunningEvidence extends Omit<Evidence, 'safety'> {
   /** Accepts nothing more, sheds the waiting shadows, and writes the rest within a bounded time. */
   stop(): Promise<void>;

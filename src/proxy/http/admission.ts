@@ -88,6 +88,7 @@ function shed(request: IncomingMessage, response: ServerResponse): void {
 
 // Limits and counters: background work is shed first, then reads, and payments last.
 
+/** Limits of the public door, from the settings `limits`. */
 export interface AdmissionLimits {
   /** Calls in flight, all together. */
   calls: number;

@@ -98,6 +98,7 @@ function isClientError(error: unknown): boolean {
 
 // The result of a story: an answer in the legacy shape, or another way for the call.
 
+/** What a story returns. */
 export type LegacyAnswer =
   /** An undefined body is sent as no body: v2 tills accept only that with 204 (`docs/field-notes.md` QR finding 2). */
   | {
@@ -113,6 +114,7 @@ export type LegacyAnswer =
   /** The merchant's settings changed since the lane was chosen, and nothing was sent: the lane is chosen again. */
   | { kind: 'moved' };
 
+/** An answer that is sent to the till. */
 export type Answered = Extract<LegacyAnswer, { kind: 'answer' }>;
 
 /** An answer for the till. @param status HTTP. @param body written as JSON. */
@@ -142,6 +144,7 @@ function refusalOf(family: Family, error: unknown): Answered | null {
 
 // One legacy call on the orders lane, and upstream errors as legacy errors.
 
+/** A call on the orders lane, read and checked. */
 export interface LegacyCall {
   operation: Operation;
   /** Epoch ms of arrival; the deadline counts from here. */

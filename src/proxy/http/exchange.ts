@@ -58,6 +58,7 @@ export interface Ongoing {
   work: Promise<void>;
 }
 
+/** The exchanges of a door. */
 export interface Exchanges {
   /** Middleware in front of all handlers whose calls are exchanges. */
   open: RequestHandler;

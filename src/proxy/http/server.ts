@@ -10,6 +10,7 @@ import { PuenteError } from '../../error.ts';
 import { batchPerTick, createEntries, createQueue, type Place, type Queue } from '../concurrency.ts';
 import { type HeadFault, headFault, isHeldBack, noteHeldBack, sendContinue, takeAbsoluteForm } from './request.ts';
 
+/** A door: its address and its limits. */
 export interface ListenOptions {
   name: string;
   host: string;
@@ -38,6 +39,7 @@ export interface ListenOptions {
   tls?: { certificate: string; key: string };
 }
 
+/** A door that listens. */
 export interface Listening {
   port: number;
   /** Stops accepting, waits for running calls up to `grace_ms`, then cuts what is left. */

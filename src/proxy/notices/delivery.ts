@@ -150,6 +150,7 @@ const OUR_CODES: readonly string[] = [
   'EAI_AGAIN',
 ];
 
+/** How one attempt ended. */
 export interface SendResult {
   outcome: Attempt['outcome'];
   status: number | null;
@@ -158,6 +159,7 @@ export interface SendResult {
   retry_after_ms: number | null;
 }
 
+/** Sends notices over guarded connections. */
 export interface Sender {
   /** Never rejects. */
   send(request: NoticeRequest): Promise<SendResult>;

@@ -7,6 +7,7 @@ import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
 
+/** Which URLs of receivers may be called. */
 export interface OutboundPolicy {
   /** Allows plain http, loopback, private addresses and every port: for a sandbox or a closed network. */
   allow_private: boolean;

@@ -14,6 +14,7 @@ import type { Dialect, Merchant, PointPaymentNotices, QrNotices } from '../routi
 import type { Link } from '../sales/link.ts';
 import { Secret } from '../vault.ts';
 
+/** The HTTP POST of a notice. */
 export interface NoticeRequest {
   url: string;
   /** Names in lower case. */

@@ -32,6 +32,7 @@ import {
   recognise,
 } from './refund-decisions.ts';
 
+/** A refund that upstream made, or the answer for the till in any other case. */
 export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answer'; answer: LegacyAnswer };
 
 /** With less time left a refund would only turn a known outcome into an unknown one. */
@@ -142,7 +143,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
     return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
   if (verdict.other) {
-    const contradiction = { what: 'refund', said: say('contradiction.refund', {}) } as const;
+    const contradiction = { what: 'refund', message: say('contradiction.refund', {}) } as const;
     await reportContradiction(ports, link, order_id, contradiction, `refund ${refund.id}`);
   }
   return findOut(ports, call, sending, outcome);

@@ -13,6 +13,7 @@ import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
+/** What a requested refund is, beside the earlier ones of its payment. */
 export type Recognised =
   | { kind: 'new' }
   /** Requested before: answered again when done, else sent again with its own key. */
@@ -78,6 +79,7 @@ export function isOpen(refund: Refund): boolean {
   return refund.state === 'SENDING' || refund.state === 'IN_DOUBT';
 }
 
+/** What upstream answered about a refund that it made. */
 export type RefundFacts = Required<
   Pick<RefundChange, 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status'>
 >;
@@ -187,6 +189,7 @@ interface Look {
   settled: Refund | null;
 }
 
+/** How an order is read for its refunds. */
 export interface LookPlan {
   token: Secret;
   /** Decimals of the payment's currency. */

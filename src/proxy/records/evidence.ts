@@ -63,6 +63,7 @@ export interface RecordedExchange extends Omit<Exchange, 'limitations'> {
   compared: boolean;
 }
 
+/** An exchange as it is read back, with what was evaluated when it was recorded. */
 export interface StoredExchange extends Omit<Exchange, 'limitations'> {
   /** Null where they were not evaluated, as by older builds. */
   limitations: string[] | null;
@@ -72,6 +73,7 @@ export interface StoredExchange extends Omit<Exchange, 'limitations'> {
   lost: LossSeen[];
 }
 
+/** A missing field does not filter. */
 export interface ExchangeFilter {
   merchant_id?: string;
   /** Epoch ms of `at`, [since, until). */
@@ -85,11 +87,13 @@ export interface ExchangeFilter {
   captured?: boolean;
 }
 
+/** The few fields of an exchange by which operators list calls. */
 export interface CallSeen
   extends Pick<Exchange, 'at' | 'merchant_id' | 'operation' | 'legacy_id' | 'lane' | 'outcome' | 'duration_ms'> {
   sequence: number;
 }
 
+/** Calls of one day, summed. */
 export interface Traffic {
   merchant_id: string;
   /** Days since 1970-01-01 UTC. */
@@ -101,6 +105,7 @@ export interface Traffic {
   calls: number;
 }
 
+/** A unit that calls have named. Times are epoch ms. */
 export interface SeenUnit {
   merchant_id: string;
   slot: string;
@@ -114,6 +119,7 @@ export interface SeenUnit {
   legacy_operation: string | null;
 }
 
+/** One field that was lost, summed over calls; `first_at` and `last_at` are epoch ms. */
 export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {
   merchant_id: string;
   /** Calls that lost it, on the orders lane and in shadows. */
@@ -126,6 +132,7 @@ export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {
   tables_revision: string;
 }
 
+/** How often a field came out equal or different; `last_at` is epoch ms. */
 export interface CoverageRow {
   merchant_id: string;
   operation: string;
@@ -139,6 +146,7 @@ export interface CoverageRow {
 export const differenceStates = ['new', 'explained', 'accepted', 'fixed'] as const;
 export type DifferenceState = (typeof differenceStates)[number];
 
+/** Differences of one signature, and the judgement of an operator. */
 export interface DifferenceGroup extends DifferenceSeen {
   merchant_id: string;
   state: DifferenceState;
@@ -155,6 +163,7 @@ export interface DifferenceGroup extends DifferenceSeen {
   revision: number;
 }
 
+/** A name that no table has, counted; times are epoch ms. */
 export interface UnknownRow extends UnknownHit {
   merchant_id: string;
   count: number;
@@ -187,6 +196,7 @@ export interface MerchantDay {
   verdict: Verdict;
 }
 
+/** How many merchants had a verdict on a day (since 1970-01-01 UTC). */
 export interface ReadinessDay {
   day: number;
   verdict: Verdict;

@@ -18,6 +18,7 @@ export interface NewNotice {
   next_attempt_at: number;
 }
 
+/** A stored notice: due until it is delivered, replaced, or given up. */
 export interface Notice extends NewNotice {
   /** UUID, the same on every attempt. */
   id: string;
@@ -29,6 +30,7 @@ export interface Notice extends NewNotice {
   attempts: number;
 }
 
+/** One attempt to deliver a notice; `at` is its start, epoch ms. */
 export interface Attempt {
   at: number;
   duration_ms: number;
@@ -41,6 +43,7 @@ export interface Attempt {
   url: string | null;
 }
 
+/** A notice as the delivery log shows it. */
 export interface LoggedNotice extends Notice {
   /** Sent again at an operator's request. */
   replayed: boolean;
@@ -93,6 +96,7 @@ export interface NewEvent {
   action: string;
 }
 
+/** A stored event of upstream, and how far it was handled. */
 export interface InboxEvent extends NewEvent {
   sequence: number;
   /** `pending`: to be read; `parked`: no link matches yet; `done`; `expired`: parked for too long. */

@@ -7,6 +7,7 @@
  */
 type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SENT';
 
+/** The stored row of a refund; written before the call, so that a repeat has the same key. */
 export interface Refund {
   /** UUID v7. */
   id: string;

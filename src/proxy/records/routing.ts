@@ -44,6 +44,7 @@ export interface LegacySale {
   updated_at: number;
 }
 
+/** A missing field stays as it is. */
 export interface LegacySaleChange
   extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at' | 'end_state'>> {
   unproven_token?: null;
@@ -66,6 +67,7 @@ export interface Proposal {
   decided_at: number | null;
 }
 
+/** One merchant of a bulk move or ramp. */
 export interface BulkItem {
   merchant_id: string;
   /** `proposed`: waits for a second person. `skipped`: it was there already, or was not reached. */
@@ -93,6 +95,7 @@ export interface BulkItem {
   };
 }
 
+/** The steps of a ramp, and the conditions of each. */
 export interface RampPlan {
   /** Percent of the units, ascending; 100 is stage `orders`. */
   steps: number[];

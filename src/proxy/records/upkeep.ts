@@ -8,6 +8,7 @@ import { z } from 'zod';
 export const roomLevels = ['enough', 'low', 'full'] as const;
 export type RoomLevel = (typeof roomLevels)[number];
 
+/** The room on the disk, in bytes, as it was last measured. */
 export interface Room {
   level: RoomLevel;
   /** Free bytes of the file's disk; null for a store that uses none. */
@@ -24,6 +25,7 @@ export interface RestoredGap {
   until: number;
 }
 
+/** What `puente doctor` shows of the store. */
 export interface StoreCondition {
   engine: string;
   /** For display. */
@@ -65,6 +67,7 @@ export const backupManifest = z.strictObject({
 });
 export type BackupManifest = z.infer<typeof backupManifest>;
 
+/** The progress of a running backup. */
 export interface BackupNews {
   step: 'copying' | 'checking';
   /** Written so far. */

@@ -50,6 +50,7 @@ const brownout = z.strictObject({
 });
 export type Brownout = z.infer<typeof brownout>;
 
+/** The forms of a merchant's Point notices (`docs/glossary.md` Dialect). */
 export const dialects = ['point_integration_ipn', 'point_integration_wh'] as const;
 export type Dialect = (typeof dialects)[number];
 
@@ -135,6 +136,7 @@ export interface Trip {
   };
 }
 
+/** A stored merchant. A change needs its revision. */
 export interface Merchant {
   /** The upstream `user_id`, digits. */
   id: string;

@@ -28,6 +28,7 @@ export interface HeldFields {
   body?: string;
 }
 
+/** The stored row of a sale on orders. Times are epoch ms, amounts minor units. */
 export interface Link {
   /** UUID v7: a legacy intent id in form, time-ordered for a dense index. QR: the `in_store_order_id`. */
   legacy_id: string;
@@ -113,6 +114,7 @@ type Fixed =
   | 'tables_revision'
   | 'amount_minor'
   | 'held';
+/** The columns of a link that may change after its opening. */
 export type LinkChange = Partial<Omit<Link, Fixed>>;
 
 const terminalStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];

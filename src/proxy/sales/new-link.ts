@@ -144,6 +144,7 @@ export function derivedReference(legacy_id: string): string {
   return PREFIX + legacy_id.replaceAll('-', '');
 }
 
+/** A new sale as the till requested it. */
 export interface Sale {
   family: LinkFamily;
   unit: string;

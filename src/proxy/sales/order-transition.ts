@@ -20,6 +20,7 @@ import {
   type LinkChange,
 } from './link.ts';
 
+/** Settings and time by which an order changes its link; times and durations in ms. */
 export interface AdvanceRules {
   now: number;
   declined: 'error' | 'finished';

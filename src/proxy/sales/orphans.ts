@@ -19,6 +19,7 @@ import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
 /** States without an order id in which the order may exist all the same. */
 const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];
 
+/** An order without its sale; `link` is the sale when it is stored all the same. */
 export interface Orphan extends Mismatch {
   order: Order;
   link: Link | null;
@@ -190,6 +191,7 @@ export type MismatchKind = (typeof mismatchKinds)[number];
 /** `read`: move the link to its order. `give_up`: report it lost, free its unit. `adopt`: give the order its link. */
 type Repair = 'read' | 'give_up' | 'adopt' | 'none';
 
+/** A sale and an order that disagree, and the repair that is safe. */
 export interface Mismatch {
   kind: MismatchKind;
   merchant_id: string;
@@ -212,7 +214,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {
     const kind = mismatchKindOf(contradiction);
-    return { ...about(link), kind, what: contradiction.said, repair: 'none' };
+    return { ...about(link), kind, what: contradiction.message, repair: 'none' };
   }
   const { change } = advance(link, order, tables, rules);
   if (changesState(link, change)) {

@@ -14,6 +14,7 @@ import { isPaid, type Link, type LinkChange } from './link.ts';
 import { type AdvanceRules, advance, approvalFault, heldUntil, sumsOf } from './order-transition.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
+/** A change of a link, with what is written in the same transaction. */
 export interface Decision extends LinkExtra {
   change: LinkChange;
 }
@@ -241,10 +242,11 @@ function noExtra(): Decision {
 /** A closed set, because it labels a counter. */
 export const contradictions = ['merchant', 'reference', 'type', 'unit', 'amount', 'paid', 'refund'] as const;
 
+/** A term of a sale that an order of upstream does not repeat. */
 export interface Contradiction {
   what: (typeof contradictions)[number];
   /** One sentence for operators. */
-  said: Spoken;
+  message: Spoken;
 }
 
 /** The terms of a sale that its order must repeat. */
@@ -273,7 +275,7 @@ export function contradictionIn(sale: SaleTerms, order: Order, exponent: number)
   if (part_minor !== undefined && part_minor > link_minor) return amountDiffers(link_minor, part_minor);
   const { paid_minor, refunded_minor, sale_minor } = sumsOf(order, link_minor, exponent);
   if (payment?.discounts !== undefined || paid_minor + refunded_minor >= sale_minor) return null;
-  return { what: 'paid', said: say('contradiction.paid', { sale_minor, paid_minor }) };
+  return { what: 'paid', message: say('contradiction.paid', { sale_minor, paid_minor }) };
 }
 
 /** The same for a payment of the payments API, without amounts: how tips and coupons change them is not documented. */
@@ -296,7 +298,7 @@ export async function reportContradiction(
   ports: Ports,
   link: Link,
   order_id: string,
-  { what, said }: Contradiction,
+  { what, message }: Contradiction,
   key: string = link.legacy_id,
 ): Promise<void> {
   const { clock } = ports;
@@ -307,7 +309,7 @@ export async function reportContradiction(
   if (known?.what === what) return;
   ports.count('contradictions', what);
   ports.log.error('an answer contradicts its sale, and is ignored', { ...namesOf(link, order_id), cause: what });
-  await ports.store.audit.appendAudit(mismatchLine(ports, link, order_id, mismatchKindOf({ what }), said));
+  await ports.store.audit.appendAudit(mismatchLine(ports, link, order_id, mismatchKindOf({ what }), message));
 }
 
 function namesOf({ legacy_id, merchant_id: merchant, unit }: Link, order_id: string) {
@@ -319,10 +321,10 @@ function mismatchLine(
   link: Link,
   order_id: string,
   kind: 'amount' | 'contradiction' | 'approvals',
-  said: Spoken,
+  message: Spoken,
 ): AuditEntry {
   const { legacy_id: subject, ...detail } = namesOf(link, order_id);
-  return { at: clock.now(), who: 'puente', action: `mismatch ${kind}`, subject, reason: encoded(said), detail };
+  return { at: clock.now(), who: 'puente', action: `mismatch ${kind}`, subject, reason: encoded(message), detail };
 }
 
 /** The kind of mismatch under which it is stored and compared. */
@@ -336,9 +338,9 @@ export function isContradicted({ memory }: Ports, { legacy_id }: Pick<Link, 'leg
 }
 
 function found(what: 'merchant' | 'reference' | 'type' | 'unit'): Contradiction {
-  return { what, said: say(`contradiction.${what}`, {}) };
+  return { what, message: say(`contradiction.${what}`, {}) };
 }
 
 function amountDiffers(link_minor: number, order_minor: number): Contradiction {
-  return { what: 'amount', said: say('mismatch.amount', { link_minor, order_minor }) };
+  return { what: 'amount', message: say('mismatch.amount', { link_minor, order_minor }) };
 }

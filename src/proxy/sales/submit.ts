@@ -19,6 +19,7 @@ import {
   unclaimed,
 } from './settle.ts';
 
+/** How a stored create is sent; `deadline` is epoch ms. */
 export interface SendPlan {
   token: Secret;
   deadline: number;
@@ -225,6 +226,7 @@ const LATER_PAUSE_MS = 1_500;
 /** A shorter attempt would be cut, and leave a doubt. */
 const SHORTEST_ATTEMPT_MS = 250;
 
+/** What all attempts of one create share. */
 export interface AttemptPlan {
   link: Link;
   body: Uint8Array;

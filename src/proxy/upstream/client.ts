@@ -19,6 +19,7 @@ const CATCH_UP_MS = 50;
 /** Longest `Retry-After` that is honoured while a till waits. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
+/** Where the client connects, and with what limits. */
 export interface UpstreamOptions {
   /** `https://host`, or with a path that precedes the path of every call. */
   baseUrl: string;
@@ -35,6 +36,7 @@ export interface UpstreamOptions {
   ) => void;
 }
 
+/** An upstream whose connections must be closed. */
 export interface UpstreamClient extends Upstream {
   /** Waits for calls in flight, at most until their timeouts. */
   close(): Promise<void>;

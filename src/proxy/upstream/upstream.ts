@@ -15,6 +15,7 @@ export type LegacyReadName =
   | 'legacy_events'
   | 'legacy_read';
 
+/** One HTTP call to an upstream, before it is sent. */
 export interface UpstreamCall {
   name: UpstreamCallName | LegacyReadName;
   method: 'GET' | 'POST' | 'PATCH';
@@ -45,6 +46,7 @@ export type UpstreamOutcome =
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
   | { kind: 'broken'; cause: string };
 
+/** The port of an upstream: the orders API, or legacy for its reads. */
 export interface Upstream {
   /** Sends once: no retry, no redirect. Never throws for a network failure. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
