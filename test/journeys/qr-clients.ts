@@ -91,33 +91,6 @@ const storeOrder = ({ reference, title, total, notification_url }: Sale): object
   cash_out: { amount: 0 },
 });
 
-const tillPath = ({ merchant }: Connection, till: string): string =>
-  `/instore/qr/seller/collectors/${merchant}/pos/${till}/orders`;
-
-/** A web till: removes the current order without reading the answer, puts its sale, and polls for a payment. */
-export const pollingTill = (connection: Connection, till: string) => ({
-  async charge(sale: Sale): Promise<void> {
-    await send(connection, 'DELETE', tillPath(connection, till)).catch(() => undefined);
-    const put = await send(connection, 'PUT', tillPath(connection, till), storeOrder(sale));
-    if (![200, 201, 204].includes(put.status)) throw new Error(`The order was not taken: ${put.text}`);
-  },
-  /** One poll: the newest payment and its status, null while there is none. */
-  async look(reference: string): Promise<{ id: number; status: string } | null> {
-    const query = `external_reference=${encodeURIComponent(reference)}&sort=date_created&criteria=desc`;
-    const { status, body } = await send(connection, 'GET', `/v1/payments/search?${query}`);
-    if (status !== 200) throw new Error(`The search answered ${status}`);
-    const [newest] = (body as { results: { id: number; status: string }[] }).results;
-    return newest === undefined ? null : { id: newest.id, status: newest.status };
-  },
-});
-
-/** A shop module that treats every answer except an empty 204 as a failure. */
-export async function strictPut(connection: Connection, till: string, sale: Sale): Promise<'shown' | 'failed'> {
-  const path = `/instore/qr/seller/collectors/${connection.merchant}/stores/SUC001/pos/${till}/orders`;
-  const { status, text } = await send(connection, 'PUT', path, storeOrder(sale));
-  return status === 204 && text === '' ? 'shown' : 'failed';
-}
-
 /** A code of its own (`POST`), or one that the till's printed code shows too (`PUT`). */
 export async function makeCode(
   connection: Connection,

@@ -1,7 +1,7 @@
 /** Whole QR sales as real tills and receivers make them, proxied and translated (`docs/field-notes.md` QR §7). */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ARGENTINA, BRAZIL, call, eventually } from '../kit.ts';
-import { makeCode, pollingTill, strictPut } from './qr-clients.ts';
+import { ARGENTINA, BRAZIL, call } from '../kit.ts';
+import { makeCode } from './qr-clients.ts';
 import { readCode, readFields } from './qr-emv.ts';
 import { openShop, type Shop, type Stage } from './qr-shop.ts';
 
@@ -46,55 +46,6 @@ describe.each(stages)('stage %s', (stage) => {
     expect(shop.failures).toEqual([]);
   });
 
-  test('v2: taken away unseen, put without the store, polled until the payment is approved', async () => {
-    const till = pollingTill(shop.connection, TILL);
-    for (const [number, reference] of ['venta-001', 'venta-002', 'Mesa 4'].entries()) {
-      await till.charge({ reference, title: `Venta ${number + 1}`, total: 1500 + number });
-      expect(await till.look(reference)).toBeNull();
-      await shop.buyer('lock', TILL);
-      expect(await till.look(reference)).toBeNull();
-      await shop.buyer('pay', TILL);
-      const seen = await eventually(
-        () => till.look(reference),
-        (payment) => payment !== null && payment.status === 'approved',
-      );
-      const { body } = await shop.bench.till(`/v1/payments/${seen?.id}`);
-      expect(body).toMatchObject({
-        status: 'approved',
-        external_reference: reference,
-        transaction_amount: 1500 + number,
-      });
-    }
-  });
-
-  test('v2: a sale that nobody paid makes room for the next one', async () => {
-    const till = pollingTill(shop.connection, TILL);
-    await till.charge({ reference: 'left-alone', title: 'Venta', total: 2000 });
-    await shop.buyer('lock', TILL);
-    await shop.buyer('abandon', TILL);
-    await till.charge({ reference: 'next', title: 'Venta', total: 2100 });
-    await shop.buyer('pay', TILL);
-    await eventually(
-      () => till.look('next'),
-      (payment) => payment?.status === 'approved',
-    );
-    expect(await till.look('left-alone')).toBeNull();
-  });
-
-  test('v2: a module that takes anything but 204 for a failure', async () => {
-    const sale = { reference: 'S0001', title: 'Pedido', total: 999 };
-    expect(await strictPut(shop.connection, TILL, sale)).toBe('shown');
-    expect(await strictPut(shop.connection, TILL, { ...sale, reference: 'S0002' })).toBe('shown');
-    expect(await strictPut(shop.connection, TILL, { ...sale, reference: 'S0002' })).toBe('shown');
-    expect(await strictPut(shop.connection, 'NOTHERE', sale)).toBe('failed');
-    await shop.buyer('pay', TILL);
-    const searched = await eventually(
-      () => shop.bench.till('/merchant_orders?external_reference=S0002'),
-      ({ text }) => text.includes('"status":"closed"'),
-    );
-    expect(searched.status).toBe(200);
-  });
-
   test('dynamic: the till renders the code, and two of them wait side by side', async () => {
     const { connection, receiver } = shop;
     const sale = { title: 'Two coffees', total: 1500, notification_url: receiver.url };
@@ -128,36 +79,6 @@ describe.each(stages)('stage %s', (stage) => {
       expect.objectContaining({ verdict: 'release the item' }),
     ]);
     expect((await shop.bench.till(path)).status).toBe(404);
-  });
-
-  test('refunds: a part, the same part once more, and the rest', async () => {
-    const { receiver } = shop;
-    const sale = { reference: 'R1', title: 'Two coffees', total: 1500, notification_url: receiver.url };
-    await pollingTill(shop.connection, TILL).charge(sale);
-    await shop.buyer('pay', TILL);
-    const found = await eventually(
-      () => pollingTill(shop.connection, TILL).look('R1'),
-      (payment) => payment?.status === 'approved',
-    );
-    const path = `/v1/payments/${found?.id}/refunds`;
-    const refund = (body?: object, key?: string) =>
-      shop.bench.till(path, {
-        method: 'POST',
-        ...(body === undefined ? {} : { body }),
-        ...(key === undefined ? {} : { headers: { 'x-idempotency-key': key } }),
-      });
-    const part = await refund({ amount: 100.5 }, 'one');
-    expect(part).toMatchObject({ status: 201, body: { amount: 100.5, status: 'approved', payment_id: found?.id } });
-    // With the same key it is the same refund; without a key it is a new one.
-    expect((await refund({ amount: 100.5 }, 'one')).body).toMatchObject({ id: (part.body as { id: number }).id });
-    const second = await refund({ amount: 100.5 });
-    expect((second.body as { id: number }).id).not.toBe((part.body as { id: number }).id);
-    expect(await refund()).toMatchObject({ status: 201, body: { amount: 1299 } });
-    const list = await shop.bench.till(`${path}/`);
-    expect((await refund({})).status, 'its till has read that all is refunded').toBe(404);
-    expect((list.body as { amount: number }[]).map(({ amount }) => amount)).toEqual([100.5, 100.5, 1299]);
-    const payment = await shop.bench.till(`/v1/payments/${found?.id}`);
-    expect(payment.body).toMatchObject({ status: 'refunded', transaction_amount_refunded: 1500 });
   });
 });
 
