@@ -361,6 +361,14 @@ describe('a terminal that has something', () => {
     expect(await links()).toHaveLength(1);
   });
 
+  it('another sale with the same key is none: the terminal is busy', async () => {
+    const keyed = { headers: { 'x-idempotency-key': 'k-1' } };
+    stand.answers = [creates(), answered(200, orderOf({ external_reference: 'mesa-4', status: 'at_terminal' }, 2))];
+    await open(keyed);
+    expect(told(await open({ ...OTHER, ...keyed }))).toMatchObject({ status: 409, error: '2205' });
+    expect(await links()).toHaveLength(1);
+  });
+
   const over = { state: 'DONE', legacy_state: 'FINISHED' } as const;
   const untold = { client_answer: 'error', acknowledged_at: null } as const;
 

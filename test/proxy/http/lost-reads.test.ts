@@ -92,6 +92,8 @@ it.each(['/v1/payments/search', '/merchant_orders/search'])(
     await shop.buyer(till, 'pay');
     await lose(search, path);
     expect((await sell()).body).toMatchObject({ id: first.id });
+    expect((await shop.till(preferencePath(till), { method: 'GET' })).status, 'shows no payment').toBe(404);
+    expect((await sell()).body).toMatchObject({ id: first.id });
     expect(await shop.ordersAt(till)).toHaveLength(1);
     expect((await shop.till(`${search}&status=expired`)).text).not.toContain(TOTAL);
     expect((await sell()).body).toMatchObject({ id: first.id });

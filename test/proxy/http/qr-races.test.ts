@@ -4,12 +4,18 @@ import { type Answer, ARGENTINA, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 
 const V2 = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
+const V1 = `/mpmobile/instore/qr/${ARGENTINA}/SUC001POS001`;
 const QRS = `/instore/orders/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/qrs`;
 
 function storeOrder(reference: string, total = 20): Record<string, unknown> {
   const item = { title: 'Coffee', unit_price: total, quantity: 1, unit_measure: 'unit', total_amount: total };
   return { external_reference: reference, title: 'Shop', total_amount: total, items: [item] };
 }
+
+const preference = (reference: string) => ({
+  external_reference: reference,
+  items: [{ title: 'Coffee', currency_id: 'ARS', unit_price: 20, quantity: 1 }],
+});
 
 const bench = openForAll(() => startBench());
 beforeEach(async () => {
@@ -62,6 +68,24 @@ describe('many sales at once on one point of sale', () => {
     if (standing === undefined) expect(shown.status).toBe(404);
     else expect(shown.body).toMatchObject({ external_reference: standing });
   });
+});
+
+it.each<[string, string, string, (reference: string) => object]>([
+  ['v1', 'POST', V1, preference],
+  ['v2', 'PUT', V2, storeOrder],
+  ['hybrid', 'PUT', QRS, storeOrder],
+])('%s: equal sales at once, and one after them, are one sale', async (family, method, path, bodyOf) => {
+  const send = () => bench.till(path, { method, body: bodyOf(`Equal ${family}`) });
+  const [one, same] = await Promise.all([send(), send()]);
+  const again = await send();
+  expect(one?.status).toBeLessThan(300);
+  expect([same?.status, same?.text, again.status, again.text]).toEqual([
+    one?.status,
+    one?.text,
+    one?.status,
+    one?.text,
+  ]);
+  expect(orders().map(({ status }) => status)).toEqual(['created']);
 });
 
 describe('equal dynamic sales at once', () => {

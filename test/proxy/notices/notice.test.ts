@@ -150,6 +150,8 @@ describe('the webhook of a QR sale', () => {
       '{"id":42,"live_mode":true,"type":"payment","date_created":"2026-11-02T12:00:00.000Z","application_id":"4004001",' +
         '"user_id":700100200,"version":1,"api_version":"v1","action":"payment.created","data":{"id":"1313"}}',
     );
+    const refunded = noticeRequest({ ...payment, body: '{"first":false,"application_id":"4004001"}' }, receiver, AT);
+    expect(JSON.parse(refunded.body)).toMatchObject({ action: 'payment.updated', data: { id: '1313' } });
     expect(told?.headers).toEqual({
       'content-type': 'application/json',
       'user-agent': 'MercadoPago WebHook v1.0 payment',
