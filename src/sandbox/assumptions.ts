@@ -1,4 +1,4 @@
-/** The sandbox's settings: as specified by default (`docs/field-notes.md` Spec), or our choice where it is silent. */
+/** The sandbox's settings: as specified by default (`docs/field-notes.md` Spec), or a choice of this project where it is silent. */
 import { z } from 'zod';
 
 /** Failed details of a Point transaction (`docs/field-notes.md` Orders §3.2); only the simulator has the last one. */

@@ -32,7 +32,7 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
   return noteRead(ports, { link, refunded_minor: refundedIn(ports, call, order) }, answered(200, order));
 }
 
-/** Legacy made none before payment or scan (LIM-37); ours has no buyer (LIM-38), and one time for changes (LIM-39). */
+/** Legacy made none before payment or scan (LIM-37); Puente's has no buyer (LIM-38), and one time for changes (LIM-39). */
 function markShown(ports: Ports, { payments }: MerchantOrder): void {
   const draft = ports.exchange;
   markLimitation(draft, 'LIM-37');
