@@ -165,7 +165,7 @@ describe('a Point sale on orders', () => {
     for (const asked of ['kiosco', ARGENTINA]) {
       const named = await command(['trace', asked], env);
       expect(named.code).toBe(1);
-      expect(named.err).toContain(`As a merchant it may be ${ARGENTINA} (Kiosco Sol): puente sales --merchant …`);
+      expect(named.err).toContain(`As a merchant it may be ${ARGENTINA} (Kiosco Sol): \`puente sales --merchant …\``);
     }
   });
 });
