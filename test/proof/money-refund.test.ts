@@ -6,6 +6,7 @@ import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
 import { answerRefund, type Made, makeRefund } from '../../src/proxy/payments/make-refund.ts';
+import { getPayment } from '../../src/proxy/payments/read.ts';
 import {
   expectRefund,
   hasDoubt,
@@ -631,6 +632,21 @@ describe('a look', () => {
     expect((await look(link)).settled).toMatchObject({ state: 'DONE', upstream_id: 'REF2' });
     stand.answers = [seen(['REF1', '5.00'], ['REF2', '5.00'])];
     expect((await look(link)).settled).toBeNull();
+  });
+
+  it('is taken by a till that reads the payment while a refund of it is in doubt, unless one is being made', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    const read = async () => {
+      const asked = callOf(stand, 'payments.get', { link: await stand.stored(link), path: { payment_id: PAYMENT } });
+      return getPayment(stand.ports, asked);
+    };
+    stand.answers = [refusal(404, 'not_found')];
+    await stand.ports.memory.mutex.run(link.legacy_id, read);
+    expect([names(), (await last(link)).state]).toEqual([['payment'], 'IN_DOUBT']);
+    stand.answers = [seen(['REF1', '5.00']), refusal(404, 'not_found')];
+    expect(await read()).toMatchObject({ status: 200, body: { refunds: [{ amount: 5 }] } });
+    expect(await last(link)).toMatchObject({ state: 'DONE', upstream_id: 'REF1' });
   });
 
   it('finds it although another one has failed meanwhile, and never takes one that failed for it (LIM-42)', async () => {

@@ -58,3 +58,12 @@ it('the earlier order is canceled upstream, whichever family put it there', asyn
   const again = await shop.till(orderPath(external_id), { method: 'DELETE' });
   expect([again.status, again.text]).toEqual([204, '']);
 });
+
+it('tills that send DELETE before every PUT lose nothing', async () => {
+  const { external_id } = shop.freshTill();
+  for (const number of [1, 2, 3]) {
+    expect((await shop.till(orderPath(external_id), { method: 'DELETE' })).status).toBe(204);
+    expect((await put(external_id, { external_reference: `sale-${external_id}-${number}` })).status).toBe(204);
+  }
+  expect(await statesAt(external_id)).toEqual(['canceled', 'canceled', 'created']);
+});
