@@ -1,4 +1,4 @@
-/** `puente notices` against a running Puente: the log for people and for scripts, and redelivery. */
+/** `puente notices` for scripts, what it refuses, and redelivery of a window; golden/notices.txt has its tables. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptView, NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench, startReceiver } from '../../kit.ts';
@@ -11,8 +11,7 @@ let notice: NoticeView;
 const bench = openForAll(() => startBench());
 const receiver = openForAll(() => startReceiver());
 beforeAll(async () => {
-  const notice_url = `${receiver.url}?key=the-receivers-key`;
-  await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice per sale
+  await bench.notify(ARGENTINA, { notice_url: receiver.url, point_payment_notices: 'off' }); // one notice per sale
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
   await bench.atTerminal('pay');
   const { notices } = await eventually(
@@ -29,20 +28,10 @@ function notices(...argv: string[]): Promise<Ran> {
 const WINDOW = ['--since', '2020-01-01T00:00:00Z', '--until', '2100-01-01T00:00:00Z'];
 
 describe('list and show', () => {
-  it('print a table for people, and nothing of the receiver’s key', async () => {
-    const { code, out } = await notices('list', '--merchant', ARGENTINA, '--state', 'delivered', '--topic', 'point');
-    expect(out).toMatch(/│ notice +│ merchant +│ made +│ topic +│ about/);
-    expect(out).toContain(notice.id);
-    expect(out).toContain('delivered 200');
-    expect(code).toBe(0);
-    const shown = await notices('show', notice.id);
-    expect(shown.out).toContain('The receiver answered 200.');
-    expect(shown.out).toContain(`${new URL(receiver.url).origin}/…?…`);
-    expect(shown.out + out).not.toContain('the-receivers-key');
-  });
-
   it('print JSON for scripts', async () => {
-    expect(JSON.parse((await notices('list', '--json')).out)).toMatchObject([{ id: notice.id, state: 'delivered' }]);
+    const asked = ['--merchant', ARGENTINA, '--state', 'delivered', '--topic', 'point'];
+    const listed = JSON.parse((await notices('list', ...asked, '--json')).out) as unknown;
+    expect(listed).toMatchObject([{ id: notice.id, state: 'delivered' }]);
     const shown = JSON.parse((await notices('show', notice.id, '--json')).out) as { tries: AttemptView[] }; // the API's shape
     expect(shown.tries).toMatchObject([{ outcome: 'delivered', status: 200 }]);
   });
@@ -62,14 +51,6 @@ describe('list and show', () => {
 });
 
 describe('replay', () => {
-  it('tells one notice again', async () => {
-    const before = receiver.received.length;
-    const { code, out } = await notices('replay', notice.id, '--reason', 'the shop lost it');
-    expect(out).toContain(`notice ${notice.id} is`);
-    expect(code).toBe(0);
-    await receiver.waitFor(before + 1);
-  });
-
   it('says how many of a window there are, and tells them again', async () => {
     await eventually(
       async () => JSON.parse((await notices('list', '--json')).out) as NoticeView[], // the API's shape
