@@ -8,16 +8,16 @@ import { merchantRoutes } from './merchants.ts';
 import { moveRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
-import type { OpsApi } from './parts.ts';
+import type { Person } from './person.ts';
 import { planRoutes } from './plan.ts';
 import { reportRoutes } from './report.ts';
-import { type OpsParts, type OpsRoute, runRow } from './route.ts';
+import { type AnswerOf, type OpsParts, type OpsRoute, runRow } from './route.ts';
 import { isStreamed } from './stream.ts';
 import { tableRoutes } from './tables.ts';
 import { traceRoutes } from './trace.ts';
 import { upkeepRoutes } from './upkeep.ts';
 
-const features: OpsRoute[] = [
+const features = [
   ...evidenceRoutes,
   ...fleetRoutes,
   ...incidentRoutes,
@@ -33,20 +33,30 @@ const features: OpsRoute[] = [
 
 export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
 
-// The ops API for callers in the same process, such as the console: the same rows, roles, schemas and refusals.
+/** By the name of its row, what the API answers. */
+export type Answers = { [Row in (typeof features)[number] as Row['name']]: AnswerOf<Row['answer']> };
 
-/**
- * Answers are copied through JSON, as they would arrive over HTTP; a stream is handed on. `ask` @throws PuenteError as
- * the door refuses, TypeError for a row that does not exist.
- */
-export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
-  const named = new Map(rows.map((row) => [`${row.method} ${row.path}`, row]));
+/** What a call of a row may take. */
+export interface RowInput {
+  path?: Record<string, string>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+/** The ops API for callers in the same process, such as the console: the same rows, roles, schemas and refusals. */
+export interface OpsApi {
+  /** The value that a client would read from the JSON; a stream as it is. @throws PuenteError as the API refuses. */
+  ask<Name extends keyof Answers>(person: Person, name: Name, input?: RowInput): Promise<Answers[Name]>;
+}
+
+export function inProcessApi(parts: OpsParts): OpsApi {
+  const named = new Map(features.map((row) => [row.name, row]));
   return {
     async ask(person, name, { path = {}, query = {}, body, signal = new AbortController().signal } = {}) {
-      const row = named.get(name);
-      if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
+      const row = named.get(name) as OpsRoute; // a name of its type is that of a row
       const answer = await runRow(row, parts, { person, path, query: defined(query), body, signal });
-      return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer ?? {}));
+      return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer));
     },
   };
 }

@@ -19,7 +19,7 @@ export function operatorsRouter(door: OpsDoor): Router {
   router.use(opsRouter(opsRoutes, parts, signIn));
   if (door.console !== undefined) {
     const sessions = createSessions(members, ports.vault, ports.clock);
-    router.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: ports.log }));
+    router.use(door.console({ api: inProcessApi(parts), signIn, sessions, log: ports.log }));
   }
   return router;
 }

@@ -33,7 +33,7 @@ import { readinessView } from '../readiness/facts.ts';
 import { askedReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
 import { merchant_name, namedOf, refuseUnseenRead } from '../seen.ts';
-import { type OpsRoute, opsRoute, parsed } from './route.ts';
+import { opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 const loss = z.object({
@@ -117,12 +117,7 @@ export const capturedCallsView = z.object({
   ),
 });
 
-export const limitationsView = z.object({
-  limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
-});
-export const assumptionsView = report.pick({ assumptions: true });
-
-export const evidenceRoutes: OpsRoute[] = [
+export const evidenceRoutes = [
   opsRoute('viewer', 'GET /api/losses', {
     summary: "The loss ledger, money and identity first, each row with the sentence to send to the till's maker.",
     query: lossQuery,
@@ -175,7 +170,7 @@ export const evidenceRoutes: OpsRoute[] = [
     summary: 'One difference, with the value of each side.',
     answer: difference,
     command: 'differences show',
-    run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature ?? ''),
+    run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature),
   }),
   opsRoute('operator', 'PUT /api/differences/:merchant/:signature', {
     summary: 'Judges a difference: explained, accepted until a date, or fixed.',
@@ -183,7 +178,7 @@ export const evidenceRoutes: OpsRoute[] = [
     answer: judgedDifference,
     command: 'differences judge',
     run: ({ ports }, { path, body, person }) =>
-      judgeDifference(ports, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),
+      judgeDifference(ports, parsed(merchantId, path.merchant), path.signature, body, person.name),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/readiness', {
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
@@ -228,7 +223,9 @@ export const evidenceRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',
-    answer: limitationsView,
+    answer: z.object({
+      limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
+    }),
     command: 'limitations',
     run: async ({ ports }) => ({
       limitations: ports.tables.limitations.map(({ id, title, effect, workaround, operations }) => {
@@ -238,7 +235,7 @@ export const evidenceRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/assumptions', {
     summary: 'What the specification leaves open, each with its value in force and what it decides.',
-    answer: assumptionsView,
+    answer: report.pick({ assumptions: true }),
     command: 'assumptions',
     run: async ({ report_facts }) => ({ assumptions: report_facts.assumptions }),
   }),

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { auditLine, auditQuery, chainView, verifyQuery, viewAudit, viewChain } from '../audit.ts';
 import { fleetQuery, fleetView } from '../fleet/line.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 export const auditView = z.object({ lines: z.array(auditLine) });
 
-export const fleetRoutes: OpsRoute[] = [
+export const fleetRoutes = [
   opsRoute('viewer', 'GET /api/fleet', {
     summary: 'Every merchant with stage, health of both lanes, drain, blockers, readiness and last incident, in pages.',
     query: fleetQuery,

@@ -3,17 +3,14 @@ import { z } from 'zod';
 import { reason, reasonAlone } from '../fields.ts';
 import { receiverView, testView } from '../incidents/alerts.ts';
 import { closeIncident, incidentQuery, incidentView, viewIncidents } from '../incidents/incidents.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
-export const incidentsView = z.object({ incidents: z.array(incidentView) });
 export const receiversView = z.object({ receivers: z.array(receiverView) });
-export const testsView = z.object({ are_acknowledged: z.boolean().describe('every one'), tests: z.array(testView) });
-
-export const incidentRoutes: OpsRoute[] = [
+export const incidentRoutes = [
   opsRoute('viewer', 'GET /api/incidents', {
     summary: 'Incidents, newest first, each with its merchant, and whether it is open or closed.',
     query: incidentQuery,
-    answer: incidentsView,
+    answer: z.object({ incidents: z.array(incidentView) }),
     command: 'incidents list',
     async run({ ports, alerting }, { query }) {
       await alerting.look();
@@ -25,7 +22,7 @@ export const incidentRoutes: OpsRoute[] = [
     body: reasonAlone,
     answer: incidentView,
     command: 'incidents close',
-    run: ({ ports }, { path, body, person }) => closeIncident(ports, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => closeIncident(ports, path.id, body.reason, person.name),
   }),
   opsRoute('viewer', 'GET /api/alerts', {
     summary: 'The receivers of alerts: what each is sent, what waits, and how the last alert ended.',
@@ -39,7 +36,7 @@ export const incidentRoutes: OpsRoute[] = [
       receiver: z.string().min(1).max(60).exactOptional().describe('its name in the settings (without it: all)'),
       reason,
     }),
-    answer: testsView,
+    answer: z.object({ are_acknowledged: z.boolean().describe('every one'), tests: z.array(testView) }),
     command: 'alerts test',
     async run({ alerting }, { body, person }) {
       const tests = await alerting.test(body.receiver, body.reason, person.name);

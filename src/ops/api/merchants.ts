@@ -15,11 +15,11 @@ import {
   viewMerchants,
 } from '../merchants.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 const rows = z.record(z.string(), z.int());
 
-export const merchantRoutes: OpsRoute[] = [
+export const merchantRoutes = [
   opsRoute('viewer', 'GET /api/merchants', {
     summary: 'Every merchant seen or set so far.',
     query: merchantsQuery,
@@ -31,7 +31,7 @@ export const merchantRoutes: OpsRoute[] = [
     summary: 'One merchant, with where each setting comes from.',
     answer: merchantAnswer,
     command: 'merchants show',
-    run: ({ ports }, { path }) => viewMerchant(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewMerchant(ports, path.id),
   }),
   opsRoute('operator', 'PUT /api/merchants/:id', {
     summary:
@@ -39,8 +39,7 @@ export const merchantRoutes: OpsRoute[] = [
     body: merchantChange,
     answer: changedMerchant,
     command: 'merchants set',
-    run: ({ ports, checkUrl }, { path, body, person }) =>
-      changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),
+    run: ({ ports, checkUrl }, { path, body, person }) => changeMerchant(ports, path.id, body, person.name, checkUrl),
   }),
   opsRoute('operator', 'POST /api/merchants/import', {
     summary: 'Sets names and tags of many merchants; a dry run shows what would change.',
@@ -64,6 +63,6 @@ export const merchantRoutes: OpsRoute[] = [
       backups: z.array(z.string()).describe('Earlier backups, which still contain it.'),
     }),
     command: 'erase',
-    run: ({ ports }, { path, body, person }) => eraseMerchant(ports, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => eraseMerchant(ports, path.id, body, person.name),
   }),
 ];

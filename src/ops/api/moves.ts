@@ -49,7 +49,7 @@ import {
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
 import { merchant_name, named, namedOf, reasonOrNew } from '../seen.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 export const proposalView = z.object({
   id: z.string(),
@@ -64,8 +64,6 @@ export const proposalView = z.object({
   decided_at: time.nullable(),
 });
 
-export const proposalsView = z.object({ moves: z.array(proposalView.extend({ merchant_name })) });
-
 const bulkLine = z.looseObject({
   id: z.string(),
   state: z.enum(bulkStates),
@@ -79,7 +77,7 @@ const bulkLine = z.looseObject({
   per_day: z.int(),
 });
 export const bulkMovesView = z.object({ bulk_moves: z.array(bulkLine) });
-export const bulkMoveView = bulkLine.extend({
+const bulkMoveView = bulkLine.extend({
   items: z.array(
     z.looseObject({
       merchant_id: z.string(),
@@ -92,20 +90,6 @@ export const bulkMoveView = bulkLine.extend({
   ),
   next: z.int().nullable().describe('`skip` of the next page of its merchants; null at the end'),
 });
-
-export const rampsView = z.object({ ramps: z.array(rampView) });
-
-export const previewView = z.object({
-  merchant_id: z.string(),
-  revision: z.int(),
-  changes_nothing: z.boolean().describe('the merchant is there already: the move would write nothing'),
-  judgement: judgementView,
-});
-
-export const moveView = z.union([
-  merchantAnswer.extend({ result: z.enum(['moved', 'unchanged']), judgement: judgementView }),
-  z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
-]);
 
 const exchanges = z
   .array(z.string())
@@ -164,7 +148,6 @@ export const safetyView = z.object({
   ),
 });
 
-export const brownoutsView = z.object({ brownouts: z.array(brownoutView) });
 export const brownoutRefusals = brownoutView.extend({ refused: z.array(refusedUnit) });
 
 const rampChanges = [
@@ -177,11 +160,11 @@ const rampChanges = [
   ['operator', 'cancel', 'Ends a ramp, or declines a proposed one; its merchants stay where they are.'],
 ] as const;
 
-export const moveRoutes: OpsRoute[] = [
+export const moveRoutes = [
   opsRoute('viewer', 'GET /api/moves', {
     summary: 'Moves that were proposed, newest first.',
     query: proposalQuery,
-    answer: proposalsView,
+    answer: z.object({ moves: z.array(proposalView.extend({ merchant_name })) }),
     command: 'moves list',
     run: async ({ ports }, { query }) => ({
       moves: await namedOf(ports, query.merchant, await viewProposals(ports, query)),
@@ -191,21 +174,21 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'A proposed move, with its present judgement.',
     answer: proposalView.extend({ judgement: judgementView.nullable() }),
     command: 'moves show',
-    run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
+    run: ({ ports }, { path, person }) => viewProposal(ports, path.id, person),
   }),
   opsRoute('approver', 'POST /api/moves/:id/approve', {
     summary: 'Makes a move that another person proposed, judged again on the present evidence.',
     body: reasonAlone,
     answer: merchantAnswer,
     command: 'moves approve',
-    run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => approveMove(ports, path.id, body.reason, person),
   }),
   opsRoute('operator', 'POST /api/moves/:id/decline', {
     summary: 'Declines a proposed move; its own proposer withdraws it.',
     body: reasonAlone,
     answer: proposalView,
     command: 'moves decline',
-    run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => declineMove(ports, path.id, body.reason, person),
   }),
   opsRoute('viewer', 'GET /api/bulk', {
     summary: 'Bulk moves, newest first, in pages.',
@@ -226,19 +209,19 @@ export const moveRoutes: OpsRoute[] = [
     query: bulkItemQuery,
     answer: bulkMoveView,
     command: 'bulk show',
-    run: ({ ports }, { path, query }) => viewBulk(ports, path.id ?? '', query),
+    run: ({ ports }, { path, query }) => viewBulk(ports, path.id, query),
   }),
   opsRoute('operator', 'POST /api/bulk/:id/abort', {
     summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
     body: reasonAlone,
     answer: bulkMoveView,
     command: 'bulk abort',
-    run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id, body.reason, person),
   }),
   opsRoute('viewer', 'GET /api/ramps', {
     summary: 'Ramps, newest first, in pages, with the place of each merchant and what it waits for.',
     query: rampQuery,
-    answer: rampsView,
+    answer: z.object({ ramps: z.array(rampView) }),
     command: 'ramps list',
     run: async ({ ports }, { query }) => ({ ramps: await viewRamps(ports, query) }),
   }),
@@ -261,13 +244,13 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'A ramp, merchant by merchant.',
     answer: rampView,
     command: 'ramps show',
-    run: ({ ports }, { path }) => viewRamp(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewRamp(ports, path.id),
   }),
   opsRoute('viewer', 'GET /api/ramps/:id/merchants/:merchant', {
     summary: 'What the next step of a merchant waits for, and how near each condition is.',
     answer: rampStepView,
     command: 'ramps show',
-    run: ({ ports }, { path }) => viewRampStep(ports, path.id ?? '', path.merchant ?? ''),
+    run: ({ ports }, { path }) => viewRampStep(ports, path.id, path.merchant),
   }),
   ...rampChanges.map(([role, act, summary]) =>
     opsRoute(role, `POST /api/ramps/:id/${act}`, {
@@ -275,29 +258,37 @@ export const moveRoutes: OpsRoute[] = [
       body: reasonAlone,
       answer: rampView,
       command: `ramps ${act}`,
-      run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', act, body.reason, person),
+      run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id, act, body.reason, person),
     }),
   ),
   opsRoute('operator', 'PUT /api/merchants/:id/stage', {
     summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',
     body: stageChange,
-    answer: moveView,
+    answer: z.union([
+      merchantAnswer.extend({ result: z.enum(['moved', 'unchanged']), judgement: judgementView }),
+      z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
+    ]),
     command: 'stage',
-    run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
+    run: ({ ports }, { path, body, person }) => moveStage(ports, path.id, body, person),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/stage/preview', {
     summary: 'What a move would need and touch: allowed or not, what is missing, units, calls a day, open work.',
     query: previewAsk,
-    answer: previewView,
+    answer: z.object({
+      merchant_id: z.string(),
+      revision: z.int(),
+      changes_nothing: z.boolean().describe('the merchant is there already: the move would write nothing'),
+      judgement: judgementView,
+    }),
     command: 'stage --dry-run',
-    run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
+    run: ({ ports }, { path, query, person }) => previewStage(ports, path.id, query, person),
   }),
   opsRoute('operator', 'POST /api/merchants/:id/rollback', {
     summary: 'Rolls a merchant back to legacy now, with all kinds of its work, in any situation.',
     body: reasonOrNew,
     answer: rolledBack,
     command: 'rollback',
-    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body, person),
+    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id, body, person),
   }),
   opsRoute('rollback', 'POST /api/rollback-by-alert', {
     summary:
@@ -312,11 +303,11 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'What is still open on each side, unit by unit, and its latest possible end.',
     answer: drainView,
     command: 'drain',
-    run: ({ ports }, { path }) => viewDrain(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewDrain(ports, path.id),
   }),
   opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',
-    answer: brownoutsView,
+    answer: z.object({ brownouts: z.array(brownoutView) }),
     command: 'brownout list',
     run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
   }),
@@ -324,7 +315,7 @@ export const moveRoutes: OpsRoute[] = [
     summary: 'One brown-out, and who was refused in it: merchant, unit, operation, when and how often.',
     answer: brownoutRefusals,
     command: 'brownout show',
-    run: ({ ports }, { path, signal }) => viewRefused(ports, path.id ?? '', signal),
+    run: ({ ports }, { path, signal }) => viewRefused(ports, path.id, signal),
   }),
   opsRoute('approver', 'POST /api/brownouts', {
     summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',
@@ -338,7 +329,7 @@ export const moveRoutes: OpsRoute[] = [
     body: reasonAlone,
     answer: brownoutView,
     command: 'brownout abort',
-    run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id, body.reason, person.name),
   }),
   opsRoute('viewer', 'GET /api/safety', {
     summary: 'Every safety stop in force.',
@@ -351,13 +342,13 @@ export const moveRoutes: OpsRoute[] = [
       'The safety stop of one merchant: its mode, the stops in force, the present counts, and earlier stops, real or observed.',
     answer: safetyView,
     command: 'safety show',
-    run: ({ ports }, { path }) => viewSafety(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewSafety(ports, path.id),
   }),
   opsRoute('operator', 'POST /api/merchants/:id/safety/reset', {
     summary: "Resets a safety stop: new work of the kind follows the operator's stage again.",
     body: resetAsk,
     answer: merchantAnswer,
     command: 'safety reset',
-    run: ({ ports }, { path, body, person }) => resetStop(ports, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => resetStop(ports, path.id, body, person.name),
   }),
 ];

@@ -14,7 +14,7 @@ import {
   viewNotices,
   viewReceivers,
 } from '../notices.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 export const attempt = z.object({
   at: time,
@@ -44,9 +44,6 @@ const notice = z.object({
 });
 
 export const noticesView = z.object({ notices: z.array(notice) });
-export const noticeView = notice.extend({ tries: z.array(attempt) });
-export const redeliveredView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
-
 const receiver = z.object({
   merchant: z.string(),
   merchant_name: z.string().nullable(),
@@ -61,7 +58,7 @@ const receiver = z.object({
 });
 export const receiversView = z.object({ since: time, until: time, receivers: z.array(receiver) });
 
-export const noticeRoutes: OpsRoute[] = [
+export const noticeRoutes = [
   opsRoute('viewer', 'GET /api/notices', {
     summary: 'The delivery log, newest first.',
     query: noticeQuery,
@@ -86,21 +83,21 @@ export const noticeRoutes: OpsRoute[] = [
   opsRoute('operator', 'POST /api/notices/replay', {
     summary: 'Sends every notice of a window again; a dry run counts them.',
     body: redeliverMany,
-    answer: redeliveredView,
+    answer: z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() }),
     command: 'notices replay',
     run: ({ ports }, { body, person }) => redeliverWindow(ports, body, person.name),
   }),
   opsRoute('viewer', 'GET /api/notices/:id', {
     summary: 'One notice with all its attempts.',
-    answer: noticeView,
+    answer: notice.extend({ tries: z.array(attempt) }),
     command: 'notices show',
-    run: ({ ports }, { path }) => viewNotice(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewNotice(ports, path.id),
   }),
   opsRoute('operator', 'POST /api/notices/:id/replay', {
     summary: 'Sends one notice again, now.',
     body: reasonAlone,
     answer: notice,
     command: 'notices replay',
-    run: ({ ports }, { path, body, person }) => redeliverNotice(ports, path.id ?? '', body.reason, person.name),
+    run: ({ ports }, { path, body, person }) => redeliverNotice(ports, path.id, body.reason, person.name),
   }),
 ];

@@ -6,6 +6,7 @@ import { type OpsRoute, opsRoute } from './route.ts';
 import type { CommandRow } from './rows.ts';
 
 type Json = Record<string, unknown>;
+type Document = Json & { openapi: string };
 
 const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token has a name and a role. An operator may
 also do what a viewer may, and an approver what both may. The role rollback may roll back by alert, and nothing else.`;
@@ -21,8 +22,8 @@ export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsR
     command: 'openapi',
     run: async () => document(),
   });
-  let made: Json | null = null;
-  const document = (): Json => {
+  let made: Document | null = null;
+  const document = (): Document => {
     made ??= openApi(version, [row, ...others]);
     return made;
   };
@@ -30,7 +31,7 @@ export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsR
 }
 
 /** OpenAPI 3.1: its schemas are JSON Schema 2020-12, which zod writes. No schema of the rows is recursive. */
-export function openApi(version: string, rows: readonly OpsRoute[]): Json {
+export function openApi(version: string, rows: readonly OpsRoute[]): Document {
   const paths: Record<string, Json> = {};
   for (const row of rows) {
     const path = row.path.replace(/:(\w+)/g, '{$1}');

@@ -4,29 +4,14 @@ import type { Admission } from '../../proxy/http/admission.ts';
 import type { Log } from '../../proxy/log.ts';
 import type { Metrics } from '../../proxy/telemetry/telemetry.ts';
 import type { OpsTokens, Sessions, SignIn } from './access.ts';
-import type { Person } from './person.ts';
-import type { OpsParts, RowName } from './route.ts';
+import type { OpsApi } from './api.ts';
+import type { OpsParts } from './route.ts';
 
 export interface ConsoleParts {
   api: OpsApi;
   signIn: Pick<SignIn, 'memberOf'>;
   sessions: Sessions;
   log: Log;
-}
-
-export interface OpsApi {
-  /**
-   * Runs a row for a person. The answer is the value that a client would read from the JSON.
-   * @throws PuenteError as the API refuses; TypeError for a row that does not exist.
-   */
-  ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
-}
-
-export interface Asked {
-  path?: Record<string, string>;
-  query?: Record<string, unknown>;
-  body?: unknown;
-  signal?: AbortSignal;
 }
 
 export interface OpsDoor extends Omit<OpsParts, 'fleet'> {

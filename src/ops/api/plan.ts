@@ -3,9 +3,9 @@ import { applyAsk, applyFile, applyView } from '../plan/apply.ts';
 import { driftView, viewDrift } from '../plan/drift.ts';
 import { exportFile, exportQuery, exportView } from '../plan/export.ts';
 import { planAsk, planView, viewPlan } from '../plan/plan.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
-export const planRoutes: OpsRoute[] = [
+export const planRoutes = [
   opsRoute('viewer', 'POST /api/plan', {
     summary: 'What a file of merchants would change, what has drifted from it, and what would be refused.',
     body: planAsk,

@@ -19,14 +19,14 @@ import { askOf, type Line, type ReportAsk, type ReportQuery, reportQuery } from 
 import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
 import { refuseUnseenRead } from '../seen.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 /** Exchanges per page of a streamed file. */
 const PAGE = 1_000;
 const CONTENT_TYPES = { json: 'application/json', csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' };
 
-export const reportRoutes: OpsRoute[] = [
+export const reportRoutes = [
   opsRoute('viewer', 'GET /api/report', {
     summary:
       'A report of one merchant or the fleet for a period: JSON, one list as CSV, or one HTML file in Spanish, Portuguese or English.',

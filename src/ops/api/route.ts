@@ -9,6 +9,7 @@ import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
 import { isEnough, type Person, type Role } from './person.ts';
+import type { Streamed } from './stream.ts';
 
 export interface OpsParts {
   ports: Ports;
@@ -52,22 +53,44 @@ export interface OpsRoute {
 
 export type RowName = `${OpsRoute['method']} /api/${string}`;
 
-/** A row of the API. `run` gets query and body as the row's schemas have parsed them. */
-export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
+/** A row of the API. `run` gets query and body as the row's schemas have parsed them, and answers as its own says. */
+export function opsRoute<
+  Name extends RowName,
+  Command extends string,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Answer extends OpsRoute['answer'],
+>(
   role: Role,
-  at: RowName,
+  name: Name,
   row: Omit<OpsRoute, 'method' | 'path' | 'role' | 'query' | 'body' | 'run'> & {
     query?: Query;
     body?: Body;
+    answer: Answer;
+    command: Command;
     run(
       parts: OpsParts,
-      call: Omit<OpsCall, 'query' | 'body'> & { query: z.infer<Query>; body: z.infer<Body> },
-    ): Promise<unknown>;
+      call: Omit<OpsCall, 'path' | 'query' | 'body'> & {
+        path: Record<Parameter<Name>, string>;
+        query: z.infer<Query>;
+        body: z.infer<Body>;
+      },
+    ): Promise<AnswerOf<Answer>>;
   },
-): OpsRoute {
-  const [method, path] = at.split(' ');
-  return { method, path, role, ...row } as OpsRoute; // the door parses query and body with these very schemas
+): Omit<OpsRoute, 'answer'> & { name: Name; answer: Answer; command: Command } {
+  const [method, path] = name.split(' ');
+  return { name, method, path, role, ...row } as Omit<OpsRoute, 'answer'> & typeof row & { name: Name }; // the door parses query and body with these very schemas
 }
+
+/** The names in a path, such as `id` in `/api/merchants/:id/stage`. */
+type Parameter<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | Parameter<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** What a row answers, as its schema says. */
+export type AnswerOf<Answer> = Answer extends z.ZodType ? z.infer<Answer> : Streamed;
 
 /** @throws PuenteError bad_request, naming each field and what it may be. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {

@@ -7,7 +7,7 @@ import { noticeTopics } from '../../mapping/schema.ts';
 import { merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { tablesView, viewTables } from '../tables.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 /** A legacy request is below 8 KiB, an order with its payments too. */
 const LONGEST_MESSAGE = 32_768;
@@ -49,7 +49,7 @@ export const explanationView = z.object({
   notes_said: z.array(said),
 });
 
-export const tableRoutes: OpsRoute[] = [
+export const tableRoutes = [
   opsRoute('viewer', 'GET /api/tables', {
     summary: 'The tables in force: their revision, rows of your own, and the merchants with tables of their own.',
     answer: tablesView,

@@ -12,7 +12,7 @@ import {
 } from '../reconcile/mismatches.ts';
 import { salesQuery, salesView, viewSales } from '../trace/sales.ts';
 import { traceOf, traceView, viewCall } from '../trace/trace.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 
 export const callView = z.looseObject({
   id: z.string(),
@@ -30,7 +30,7 @@ export const callView = z.looseObject({
 
 export const tracesView = z.object({ traces: z.array(traceView) });
 
-export const traceRoutes: OpsRoute[] = [
+export const traceRoutes = [
   opsRoute('viewer', 'GET /api/sales', {
     summary: 'Sales of both lanes, newest first: by merchant, unit, state, reference, amount and time, in pages.',
     query: salesQuery,
@@ -42,7 +42,7 @@ export const traceRoutes: OpsRoute[] = [
     summary: 'What differs between a sale and its order, or an order without a sale: read it before you accept.',
     answer: disagreementsView,
     command: 'sales disagreements',
-    run: ({ ports }, { path }) => disagreementsOf(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => disagreementsOf(ports, path.id),
   }),
   opsRoute('operator', 'POST /api/sales/:id/acknowledge', {
     summary:
@@ -50,7 +50,7 @@ export const traceRoutes: OpsRoute[] = [
     body: acceptAsk,
     answer: acceptedView,
     command: 'sales acknowledge',
-    run: ({ ports }, { path, body, person }) => acceptDisagreement(ports, path.id ?? '', body, person.name),
+    run: ({ ports }, { path, body, person }) => acceptDisagreement(ports, path.id, body, person.name),
   }),
   opsRoute('viewer', 'GET /api/trace', {
     summary:
@@ -68,6 +68,6 @@ export const traceRoutes: OpsRoute[] = [
       'One call as it was stored, with its captured messages: of the till, the upstream requests, and both answers.',
     answer: callView,
     command: 'capture show',
-    run: ({ ports }, { path }) => viewCall(ports, path.id ?? ''),
+    run: ({ ports }, { path }) => viewCall(ports, path.id),
   }),
 ];

@@ -7,7 +7,7 @@ import { doctorFinding, findingLevels, settingInForce } from '../doctor/finding.
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
 import { refuseUnseenRead } from '../seen.ts';
 import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
-import { type OpsRoute, opsRoute } from './route.ts';
+import { opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 const backup = z.object({
@@ -20,7 +20,7 @@ const backup = z.object({
   heads: z.looseObject({ audit_sequence: z.int(), links: z.int(), newest_link_at: z.int().nullable() }),
 });
 
-export const upkeepRoutes: OpsRoute[] = [
+export const upkeepRoutes = [
   opsRoute('viewer', 'GET /api/backup', {
     summary: 'The complete backups, newest first.',
     answer: z.object({ backups: z.array(backup) }),

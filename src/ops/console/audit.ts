@@ -2,8 +2,6 @@
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { type AuditAction, auditActions } from '../../proxy/audit.ts';
-import { auditView } from '../api/fleet.ts';
-import { chainView } from '../audit.ts';
 import { type Content, type Html, html, says } from '../html.ts';
 import { given, instantOf, type Page, type Visit } from './kit.ts';
 import { decisionTable, field, restOf, section } from './parts.ts';
@@ -17,7 +15,7 @@ export const auditPage: Page = {
     const { t } = words;
     const { subject, action, since, until } = query;
     const asked = given({ subject, action, since: instantOf(since), until: instantOf(until), limit: SHOWN });
-    const { lines } = await visit.ask('GET /api/audit', auditView, { query: asked });
+    const { lines } = await visit.ask('GET /api/audit', { query: asked });
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
 ${field.input('subject', t('audit.subject'), subject, html` maxlength="200"`)}
@@ -55,7 +53,7 @@ async function chain(visit: Visit): Promise<Html> {
 async function verdict({ words, query, ask }: Visit): Promise<Content> {
   const { t } = words;
   const expected = given({ expect_sequence: query.sequence, expect_hash: query.hash });
-  const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainView, { query: expected });
+  const { intact, lines, head, broken } = await ask('GET /api/audit/verify', { query: expected });
   const mark = head === null ? '' : html`<p>${t('chain.head')} <code>${head.sequence}:${head.hash}</code></p>`;
   if (intact)
     return html`<div class="notice good" role="status"><p><strong>${t('chain.intact', { count: lines })}</strong></p>${mark}</div>`;

@@ -2,7 +2,7 @@
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, fleetView, type LanePulse } from '../fleet/line.ts';
+import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, type LanePulse } from '../fleet/line.ts';
 import { type Content, durationOf, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, field, spark, table, tagLinks } from './parts.ts';
@@ -14,7 +14,7 @@ export const board: Page = {
   path: '/',
   async show(visit) {
     const asked = given(Object.fromEntries(ASKED.map((name) => [name, visit.query[name]])));
-    const view = await visit.ask('GET /api/fleet', fleetView, { query: asked });
+    const view = await visit.ask('GET /api/fleet', { query: asked });
     const { t } = visit.words;
     const content = view.totals.merchants === 0 ? welcome(visit) : html`${filters(visit)}${live(visit, view, asked)}`;
     return { title: t('board.title'), content };

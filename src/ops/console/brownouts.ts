@@ -1,7 +1,6 @@
 /** Brown-outs: the windows there were and will be, who was refused in one, the form that schedules one, and ending one at once. */
 
 import { stages } from '../../proxy/routing/merchant.ts';
-import { brownoutRefusals, brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import { whomFields, whomOf } from './bulk.ts';
@@ -13,7 +12,7 @@ const windowList: Page = {
   async show(visit) {
     const { words, sent } = visit;
     const { t } = words;
-    const { brownouts } = await visit.ask('GET /api/brownouts', brownoutsView);
+    const { brownouts } = await visit.ask('GET /api/brownouts');
     const rows = brownouts.map((one) => ({
       from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
@@ -47,8 +46,8 @@ const windowPage: Page = {
   async show(visit) {
     const { words, path, ask, signal } = visit;
     const { t } = words;
-    const asked = { path: { id: path.id ?? '' }, signal };
-    const { refused, ...window } = await ask('GET /api/brownouts/:id', brownoutRefusals, asked);
+    const asked = { path, signal };
+    const { refused, ...window } = await ask('GET /api/brownouts/:id', asked);
     const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
       merchant: merchantLink(merchant, merchant_name),
       unit: unit ?? t('refused_in.no_unit'),
@@ -80,17 +79,17 @@ export const brownoutForms: readonly Form[] = [
   {
     path: '/brownouts',
     page: windowList,
-    async send({ tell }, { from, until, reason, ...sent }) {
+    async send({ ask }, { from, until, reason, ...sent }) {
       const body = { ...whomOf(sent), from: instantOf(from), until: instantOf(until), reason };
-      await tell('POST /api/brownouts', { body });
+      await ask('POST /api/brownouts', { body });
       return '/brownouts?done=scheduled';
     },
   },
   {
     path: '/brownouts/:id/abort',
     page: windowList,
-    async send({ tell, path }, { reason }) {
-      await tell('POST /api/brownouts/:id/abort', { path: { id: path.id ?? '' }, body: { reason } });
+    async send({ ask, path }, { reason }) {
+      await ask('POST /api/brownouts/:id/abort', { path, body: { reason } });
       return '/brownouts?done=aborted';
     },
   },

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
+import type { bulkMovesView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf } from '../html.ts';
 import { bulkItems } from '../moves/written.ts';
@@ -22,7 +22,7 @@ export const bulkList: Page = {
     const { t } = words;
     const { before } = query;
     const asked = given({ before, limit: PER_PAGE });
-    const { bulk_moves } = await visit.ask('GET /api/bulk', bulkMovesView, { query: asked });
+    const { bulk_moves } = await visit.ask('GET /api/bulk', { query: asked });
     const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
     const rows = bulk_moves.map((one) => ({
       started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
@@ -46,8 +46,8 @@ export const bulkPage: Page = {
     const { words } = visit;
     const { t } = words;
     const { skip } = visit.query;
-    const asked = { path: { id: visit.path.id ?? '' }, query: given({ skip }) };
-    const one = await visit.ask('GET /api/bulk/:id', bulkMoveView, asked);
+    const asked = { path: visit.path, query: given({ skip }) };
+    const one = await visit.ask('GET /api/bulk/:id', asked);
     const path = `/bulk/${encodeURIComponent(one.id)}`;
     const next = one.next === null ? null : linkTo(path, { skip: one.next });
     const rows = one.items.map(({ merchant_id, merchant_name, state, at, detail, detail_said }) => ({
@@ -121,16 +121,16 @@ export const bulkForms: readonly Form[] = [
     path: '/bulk',
     page: bulkList,
     async send({ ask }, sent) {
-      const { id } = await ask('POST /api/bulk', bulkMoveView, { body: bodyOf(sent) });
+      const { id } = await ask('POST /api/bulk', { body: bodyOf(sent) });
       return `/bulk/${id}?done=started`;
     },
   },
   {
     path: '/bulk/:id/abort',
     page: bulkPage,
-    async send({ tell, path }, { reason }) {
+    async send({ ask, path }, { reason }) {
       const id = path.id ?? '';
-      await tell('POST /api/bulk/:id/abort', { path: { id }, body: { reason } });
+      await ask('POST /api/bulk/:id/abort', { path: { id }, body: { reason } });
       return `/bulk/${encodeURIComponent(id)}?done=aborted`;
     },
   },

@@ -1,18 +1,14 @@
 /** Captures: the merchants whose messages are kept, the switch, and the file of their exchanges. */
-import { z } from 'zod';
 import { html } from '../html.ts';
-import { changedMerchant, merchantAnswer } from '../merchants.ts';
 import { type Download, type Form, given, instantOf, type Page } from './kit.ts';
 import { changeForm, field, merchantLink, options, reasonField, section, table } from './parts.ts';
-
-const merchantsView = z.object({ merchants: z.array(merchantAnswer) });
 
 export const capturePage: Page = {
   path: '/captures',
   async show(visit) {
     const { words, query, sent } = visit;
     const { t } = words;
-    const { merchants } = await visit.ask('GET /api/merchants', merchantsView);
+    const { merchants } = await visit.ask('GET /api/merchants');
     const captured = merchants.filter(({ settings }) => settings.capture?.value === true);
     const rows = captured.map(({ id, name, site }) => ({ merchant: merchantLink(id, name), site }));
     const states = [
@@ -59,8 +55,8 @@ export const captureForm: Form = {
   page: capturePage,
   async send({ ask }, { merchant = '', capture, reason }) {
     const path = { id: merchant.trim() };
-    const { revision } = await ask('GET /api/merchants/:id', merchantAnswer, { path });
+    const { revision } = await ask('GET /api/merchants/:id', { path });
     const body = { capture: capture === 'true', reason, revision };
-    return `/captures?done=${(await ask('PUT /api/merchants/:id', changedMerchant, { path, body })).result}`;
+    return `/captures?done=${(await ask('PUT /api/merchants/:id', { path, body })).result}`;
   },
 };

@@ -6,7 +6,7 @@ import { say } from '../../locales/message.ts';
 import { sameOriginOnly } from '../api/access.ts';
 import { callersFault, setRefusal } from '../api/errors.ts';
 import type { ConsoleParts } from '../api/parts.ts';
-import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
+import { sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
@@ -110,8 +110,7 @@ const FILE_POLICY =
 async function sendFile(kit: Kit, file: Download, visit: Visit, request: Request, response: Response): Promise<void> {
   try {
     const query = file.queryOf(visit.query, visit.words.language);
-    const made = await visit.tell(file.row, { query, signal: visit.signal });
-    if (!isStreamed(made)) throw new TypeError(`${file.row} makes no file`);
+    const made = await visit.ask(file.row, { query, signal: visit.signal });
     const in_place = made.content_type.startsWith('text/html');
     response.set('Content-Security-Policy', FILE_POLICY);
     await sendStream(response, in_place ? { ...made, file_name: null } : made, kit.parts.log);
@@ -152,7 +151,6 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
   const cookie = sessionOf(kit, request);
   const person = parts.sessions.personOf(cookie);
   if (person === null) return null;
-  const tell: Visit['tell'] = (row, asked) => parts.api.ask(person, row, asked);
   return {
     person,
     words: words[languageOf(request)],
@@ -162,8 +160,7 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
     refused: null,
     form_token: parts.sessions.formToken(cookie),
     signal: untilGone(response),
-    tell,
-    ask: async (row, schema, asked) => schema.parse(await tell(row, asked)),
+    ask: (row, input) => parts.api.ask(person, row, input),
   };
 }
 

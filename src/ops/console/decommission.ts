@@ -1,6 +1,5 @@
 /** Decommission: what still needs legacy, a line for each merchant; and one merchant with its units. */
 import { html, type Row, says } from '../html.ts';
-import { decommissionView, fleetDecommissionView } from '../readiness/decommission.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { unitRows } from '../report/rows.ts';
 import type { Page } from './kit.ts';
@@ -10,7 +9,7 @@ export const fleetDecommissionPage: Page = {
   path: '/decommission',
   async show({ words, ask, signal }) {
     const { t } = words;
-    const { merchants } = await ask('GET /api/decommission', fleetDecommissionView, { signal });
+    const { merchants } = await ask('GET /api/decommission', { signal });
     const rows = merchants.map((one): Row => {
       const { merchant_id: id, name, stage, may_go, units, units_free } = one;
       return {
@@ -34,7 +33,7 @@ export const decommissionPage: Page = {
   path: '/merchants/:id/decommission',
   async show({ words, ask, path: { id = '' } }) {
     const { t } = words;
-    const found = await ask('GET /api/merchants/:id/decommission', decommissionView, { path: { id } });
+    const found = await ask('GET /api/merchants/:id/decommission', { path: { id } });
     const days = QUIET_DAYS;
     const calls = found.calls.map(({ name, calls, last_day }) => ({
       operation: name,

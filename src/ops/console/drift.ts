@@ -1,6 +1,5 @@
 /** Drift: merchants that were changed by hand since a file of merchants was applied to them. */
 import { html, says, timeOf, withCode } from '../html.ts';
-import { driftView } from '../plan/drift.ts';
 import type { Page } from './kit.ts';
 import { merchantLink, table } from './parts.ts';
 
@@ -8,7 +7,7 @@ export const driftPage: Page = {
   path: '/drift',
   async show({ words, ask }) {
     const { t } = words;
-    const { drifted } = await ask('GET /api/plan/drift', driftView);
+    const { drifted } = await ask('GET /api/plan/drift');
     const rows = drifted.map(({ merchant_id, name, file, applied_at, drift, drift_said }) => ({
       merchant: merchantLink(merchant_id, name),
       file,

@@ -2,9 +2,9 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { explainedKinds } from '../../mapping/explain-input.ts';
-import { capturedCallsView } from '../api/evidence.ts';
-import { explanationView } from '../api/tables.ts';
-import { callView } from '../api/trace.ts';
+import type { capturedCallsView } from '../api/evidence.ts';
+import type { explanationView } from '../api/tables.ts';
+import type { callView } from '../api/trace.ts';
 import { defined } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf, written } from '../html.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
@@ -23,7 +23,7 @@ export const explainForm: Form = {
   path: explainPage.path,
   page: explainPage,
   async send(visit, sent) {
-    const explained = await visit.ask('POST /api/explain', explanationView, { body: bodyOf(sent) });
+    const explained = await visit.ask('POST /api/explain', { body: bodyOf(sent) });
     return { title: visit.words.t('explainer.title'), content: await contentOf({ ...visit, sent }, explained) };
   },
 };
@@ -67,7 +67,7 @@ ${input('site', t('explainer.site'), html` placeholder="MLA" maxlength="3"`)}</d
 // A captured call as a message: what the till sent, or one of upstream's answers.
 
 async function messageOf({ ask }: Visit, id: string, nth: number): Promise<Fields> {
-  const { messages, merchant_id, operation } = await ask('GET /api/exchanges/:id', callView, { path: { id } });
+  const { messages, merchant_id, operation } = await ask('GET /api/exchanges/:id', { path: { id } });
   if (messages === null) return {};
   const about = defined({ merchant: merchant_id ?? undefined, operation: operation ?? undefined });
   const upstream = messages.upstream[nth];
@@ -82,7 +82,7 @@ function requestText({ method, target, headers, body }: NonNullable<Call['messag
 
 async function captured({ words, query, ask }: Visit): Promise<Html> {
   const { t } = words;
-  const asked = ask('GET /api/captured', capturedCallsView, { query: given({ merchant: query.merchant }) });
+  const asked = ask('GET /api/captured', { query: given({ merchant: query.merchant }) });
   const list = await unlessUnseen(words, asked, ({ calls }) => capturedTable(words, calls));
   return section('captured', t('explainer.captured'), list, t('explainer.captured_lead'));
 }

@@ -4,9 +4,9 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { conditionKinds, incidentKinds } from '../../proxy/records/incidents.ts';
-import { incidentsView, receiversView, testsView } from '../api/incidents.ts';
+import type { receiversView } from '../api/incidents.ts';
 import { type Content, type Html, html, says, saysAll, timeOf } from '../html.ts';
-import { incidentView } from '../incidents/incidents.ts';
+import type { incidentView } from '../incidents/incidents.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { actForm, badge, field, hidden, merchantLink, restOf, section, table, unlessUnseen } from './parts.ts';
 
@@ -20,14 +20,10 @@ export const incidentPage: Page = {
     const { merchant, kind, state, since, until } = query;
     const period = { since: instantOf(since), until: instantOf(until) };
     const asked = given({ merchant, kind, state, ...period, limit: SHOWN });
-    const list = await unlessUnseen(
-      words,
-      visit.ask('GET /api/incidents', incidentsView, { query: asked }),
-      ({ incidents }) => {
-        const rows = incidents.map((incident) => rowOf(visit, incident));
-        return html`${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}`;
-      },
-    );
+    const list = await unlessUnseen(words, visit.ask('GET /api/incidents', { query: asked }), ({ incidents }) => {
+      const rows = incidents.map((incident) => rowOf(visit, incident));
+      return html`${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}`;
+    });
     const content = html`<p class="lead">${t('incidents.lead')}</p>
 <form class="filters" action="/incidents" method="get">
 ${field.merchant(words, merchant)}
@@ -70,7 +66,7 @@ function placeOf({ kind, merchant, subject }: z.infer<typeof incidentView>, samp
 async function receivers(visit: Visit): Promise<Html> {
   const { words } = visit;
   const { t } = words;
-  const found = (await visit.ask('GET /api/alerts', receiversView)).receivers;
+  const found = (await visit.ask('GET /api/alerts')).receivers;
   const rows = found.map(({ receiver, host, kinds, waiting, last, refused, refused_said }) => ({
     receiver,
     host: refused === null ? host : saysAll(words, refused, refused_said),
@@ -93,7 +89,7 @@ const close: Form = {
   path: '/incidents/:id/close',
   page: incidentPage,
   async send({ ask, path }, { reason }) {
-    await ask('POST /api/incidents/:id/close', incidentView, { path: { id: path.id ?? '' }, body: { reason } });
+    await ask('POST /api/incidents/:id/close', { path, body: { reason } });
     return '/incidents?done=incident_closed';
   },
 };
@@ -102,7 +98,7 @@ const test: Form = {
   path: '/alerts/test',
   page: incidentPage,
   async send({ ask }, { receiver, reason }) {
-    const { tests } = await ask('POST /api/alerts/test', testsView, { body: { receiver, reason } });
+    const { tests } = await ask('POST /api/alerts/test', { body: { receiver, reason } });
     const failed = tests.find(({ is_delivered }) => !is_delivered);
     if (failed !== undefined) {
       const cause = { text: failed.detail, said: failed.said };

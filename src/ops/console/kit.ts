@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Request, RequestHandler, Response } from 'express';
-import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Language, languages, loadWords, type Words } from '../../locales/words.ts';
-import type { Asked, ConsoleParts } from '../api/parts.ts';
+import type { Answers, RowInput } from '../api/api.ts';
+import type { ConsoleParts } from '../api/parts.ts';
 import type { Person } from '../api/person.ts';
-import type { RowName } from '../api/route.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
 import type { Html } from '../html.ts';
 
@@ -95,10 +94,8 @@ export interface Visit {
   form_token: string;
   /** Aborted when the client disconnects; for long work. */
   signal: AbortSignal;
-  /** Calls the ops API as this person and parses the answer. @throws PuenteError as the API refuses. */
-  ask<Schema extends z.ZodType>(row: RowName, schema: Schema, asked?: Asked): Promise<z.infer<Schema>>;
-  /** As `ask`, for an answer that is unused or not JSON. */
-  tell(row: RowName, asked?: Asked): Promise<unknown>;
+  /** Calls the ops API as this person. @throws PuenteError as the API refuses. */
+  ask<Name extends keyof Answers>(row: Name, input?: RowInput): Promise<Answers[Name]>;
 }
 
 export interface Shown {
@@ -127,7 +124,7 @@ export interface Download {
   path: string;
   /** Shown with a refusal. */
   page: Page;
-  row: RowName;
+  row: 'GET /api/exchanges' | 'GET /api/report';
   /** The row's query from the page's own; what the page does not name is left out. */
   queryOf(query: Fields, language: Language): Record<string, string>;
 }

@@ -3,18 +3,14 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
-import { coverageView, differencesView, lossesView } from '../api/evidence.ts';
-import { auditView } from '../api/fleet.ts';
-import { moveView, proposalsView, rampsView, safetyView } from '../api/moves.ts';
-import { noticesView } from '../api/notices.ts';
+import type { coverageView, differencesView, lossesView } from '../api/evidence.ts';
 import { defined } from '../fields.ts';
-import { type FleetLine, fleetView } from '../fleet/line.ts';
+import type { FleetLine } from '../fleet/line.ts';
 import { answered, type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
-import { type MerchantView, merchantAnswer } from '../merchants.ts';
-import { rolledBack } from '../moves/move.ts';
-import { type DrainView, drainView } from '../moves/preview.ts';
-import { judgedDifference, judgements } from '../readiness/differences.ts';
-import { type Readiness, readinessView } from '../readiness/facts.ts';
+import type { MerchantView } from '../merchants.ts';
+import type { DrainView } from '../moves/preview.ts';
+import { judgements } from '../readiness/differences.ts';
+import type { Readiness } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
@@ -68,8 +64,8 @@ export const merchantLanes: Page = {
   async show(visit) {
     const id = visit.path.id ?? '';
     const [view, drain, line] = await Promise.all([
-      visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id } }),
-      visit.ask('GET /api/merchants/:id/drain', drainView, { path: { id } }),
+      visit.ask('GET /api/merchants/:id', { path: { id } }),
+      visit.ask('GET /api/merchants/:id/drain', { path: { id } }),
       lineOf(visit, id),
     ]);
     const content = html`<p>${stagesNow(visit.words, view)}</p>${lanes(visit, line, drain)}`;
@@ -84,24 +80,22 @@ async function allOf(visit: Visit, id: string) {
   const query = { merchant: id };
   const newest = { limit: SHOWN };
   const [view, verdict, line, drain, stop, moves, ...rest] = await Promise.all([
-    visit.ask('GET /api/merchants/:id', merchantAnswer, { path }),
-    visit.ask('GET /api/merchants/:id/readiness', readinessView, { path }),
+    visit.ask('GET /api/merchants/:id', { path }),
+    visit.ask('GET /api/merchants/:id/readiness', { path }),
     lineOf(visit, id),
-    visit.ask('GET /api/merchants/:id/drain', drainView, { path }),
-    visit.ask('GET /api/merchants/:id/safety', safetyView, { path }),
-    noneIfUnseen(visit.ask('GET /api/moves', proposalsView, { query: { ...query, state: 'waiting' } }), { moves: [] }),
-    unlessUnseen(words, visit.ask('GET /api/losses', lossesView, { query }), ({ losses }) => lossTable(words, losses)),
-    unlessUnseen(words, visit.ask('GET /api/differences', differencesView, { query }), ({ differences }) =>
+    visit.ask('GET /api/merchants/:id/drain', { path }),
+    visit.ask('GET /api/merchants/:id/safety', { path }),
+    noneIfUnseen(visit.ask('GET /api/moves', { query: { ...query, state: 'waiting' } }), { moves: [] }),
+    unlessUnseen(words, visit.ask('GET /api/losses', { query }), ({ losses }) => lossTable(words, losses)),
+    unlessUnseen(words, visit.ask('GET /api/differences', { query }), ({ differences }) =>
       differenceTable(visit, differences),
     ),
-    unlessUnseen(words, visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }), ({ cells }) =>
-      coverage(words, cells),
-    ),
-    unlessUnseen(words, visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }), ({ notices }) =>
+    unlessUnseen(words, visit.ask('GET /api/merchants/:id/coverage', { path }), ({ cells }) => coverage(words, cells)),
+    unlessUnseen(words, visit.ask('GET /api/notices', { query: { ...query, ...newest } }), ({ notices }) =>
       noticeTable(words, notices),
     ),
-    visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
-    noneIfUnseen(visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }), { ramps: [] }),
+    visit.ask('GET /api/audit', { query: { subject: id, ...newest } }),
+    noneIfUnseen(visit.ask('GET /api/ramps', { query: { ...query, open: 'true' } }), { ramps: [] }),
   ]);
   const [losses, differences, covered, notices, audit, open] = rest;
   const found = { losses, differences, coverage: covered, notices, audit };
@@ -111,7 +105,7 @@ async function allOf(visit: Visit, id: string) {
 /** The merchant's line on the board; null without any call, or when the API refuses. */
 async function lineOf(visit: Visit, id: string): Promise<FleetLine | null> {
   const { merchants } = await visit
-    .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant', per_page: 500 } })
+    .ask('GET /api/fleet', { query: { search: id, sort: 'merchant', per_page: 500 } })
     .catch((error: unknown) => {
       if (error instanceof PuenteError) return { merchants: [] };
       throw error;
@@ -144,28 +138,28 @@ function onward({ words: { t }, path }: Visit): Html {
 export const merchantForms: readonly Form[] = [
   form('/stage', async (visit, path, fields) => {
     const body = { ...targetOf(visit, fields), reason: fields.reason, revision: Number(fields.revision) };
-    return (await visit.ask('PUT /api/merchants/:id/stage', moveView, { path, body })).result;
+    return (await visit.ask('PUT /api/merchants/:id/stage', { path, body })).result;
   }),
   form('/rollback', async ({ ask }, path, { reason }) => {
-    const { result, before } = await ask('POST /api/merchants/:id/rollback', rolledBack, { path, body: { reason } });
+    const { result, before } = await ask('POST /api/merchants/:id/rollback', { path, body: { reason } });
     const was_there = Object.values(before).every(({ intended }) => intended === 'legacy');
     return result === 'rolled_back' && was_there ? 'withdrawn' : result;
   }),
-  form('/safety', async ({ tell }, path, { kind, reason, revision }) => {
-    await tell('POST /api/merchants/:id/safety/reset', { path, body: { kind, reason, revision: Number(revision) } });
+  form('/safety', async ({ ask }, path, { kind, reason, revision }) => {
+    await ask('POST /api/merchants/:id/safety/reset', { path, body: { kind, reason, revision: Number(revision) } });
     return 'reset';
   }),
   form('/differences/:signature', async (visit, { id }, { state, until = '', note, revision }) => {
     const accepted_until = state === 'accepted' && until !== '' ? `${until}T00:00:00Z` : null;
-    const { result } = await visit.ask('PUT /api/differences/:merchant/:signature', judgedDifference, {
+    const { result } = await visit.ask('PUT /api/differences/:merchant/:signature', {
       path: { merchant: id, signature: visit.path.signature ?? '' },
       body: { state, accepted_until, note, revision: Number(revision) },
     });
     return result;
   }),
   ...(['approve', 'decline'] as const).map((act) =>
-    form(`/moves/:move/${act}`, async ({ tell, path }, _of, { reason }) => {
-      await tell(`POST /api/moves/:id/${act}`, { path: { id: path.move ?? '' }, body: { reason } });
+    form(`/moves/:move/${act}`, async ({ ask, path }, _of, { reason }) => {
+      await ask(`POST /api/moves/:id/${act}`, { path: { id: path.move ?? '' }, body: { reason } });
       return `${act}d`;
     }),
   ),

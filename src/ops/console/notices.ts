@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import { OTHERS } from '../../mapping/tables.ts';
-import { attempt, noticesView, noticeView, receiversView, redeliveredView } from '../api/notices.ts';
+import type { noticesView, receiversView } from '../api/notices.ts';
 import { durationOf, type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
@@ -59,7 +59,7 @@ export const noticeList: Page = {
     const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until), limit: SHOWN });
     const list = await unlessUnseen(
       words,
-      visit.ask('GET /api/notices', noticesView, { query: asked }),
+      visit.ask('GET /api/notices', { query: asked }),
       ({ notices }) => html`${restOf(words, notices, SHOWN)}${selection(visit, notices)}`,
     );
     const content = html`<form class="filters" action="/notices" method="get">
@@ -79,7 +79,7 @@ export const noticePage: Page = {
   async show(visit) {
     const { words, path } = visit;
     const { t } = words;
-    const one = await visit.ask('GET /api/notices/:id', noticeView, { path: { id: path.id ?? '' } });
+    const one = await visit.ask('GET /api/notices/:id', { path });
     const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, said, url }) => ({
       at: timeOf(words, at),
       outcome: badge(outcome === 'delivered' ? 'good' : 'bad', t(`attempt.${outcome}`)),
@@ -106,7 +106,7 @@ const redeliverOne: Form = {
   page: noticePage,
   async send({ ask, path }, { reason }) {
     const id = path.id ?? '';
-    await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
+    await ask('POST /api/notices/:id/replay', { path: { id }, body: { reason } });
     return `/notices/${encodeURIComponent(id)}?done=redelivered`;
   },
 };
@@ -122,7 +122,7 @@ const redeliverMany: Form = {
       return `${linkTo('/notices', { merchant, topic, state, since, until, reason, counted: 'true' })}#redeliver`;
     }
     const body = { ...windowOf(fields), expected: Number(expected) };
-    await visit.ask('POST /api/notices/replay', redeliveredView, { body });
+    await visit.ask('POST /api/notices/replay', { body });
     return '/notices?done=redelivered_many';
   },
 };
@@ -130,7 +130,7 @@ const redeliverMany: Form = {
 /** The current count in the store. @throws PuenteError as the API refuses. */
 async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   const body = { ...windowOf(fields), dry_run: true };
-  return (await ask('POST /api/notices/replay', redeliveredView, { body })).notices;
+  return (await ask('POST /api/notices/replay', { body })).notices;
 }
 
 function windowOf({ reason, merchant, topic, state, since, until }: Fields) {
@@ -145,8 +145,7 @@ const redeliverSelected: Form = {
   async send({ ask }, { reason, ...fields }) {
     const ids = Object.keys(fields).flatMap((name) => (name.startsWith(SELECTED) ? [name.slice(SELECTED.length)] : []));
     if (ids.length === 0) throw new PuenteError('bad_request', say('refusal.none_selected', {}));
-    for (const id of ids)
-      await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
+    for (const id of ids) await ask('POST /api/notices/:id/replay', { path: { id }, body: { reason } });
     return '/notices?done=redelivered_many';
   },
 };
@@ -156,7 +155,7 @@ const testReceiver: Form = {
   page: noticeList,
   async send({ ask }, { merchant, reason }) {
     const body = { merchant, reason };
-    const { outcome, detail, said } = await ask('POST /api/notices/test', attempt, { body });
+    const { outcome, detail, said } = await ask('POST /api/notices/test', { body });
     if (outcome === 'delivered') return linkTo('/notices', { merchant, done: 'test_acknowledged' });
     throw new PuenteError('unreachable', said === null ? detail : say(said.code, said.facts));
   },
@@ -176,7 +175,7 @@ async function receivers(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
   const merchant = sent.merchant ?? query.merchant;
-  const asked = visit.ask('GET /api/notices/receivers', receiversView, { query: given({ merchant: query.merchant }) });
+  const asked = visit.ask('GET /api/notices/receivers', { query: given({ merchant: query.merchant }) });
   const list = await unlessUnseen(words, asked, ({ receivers }) => receiverTable(words, receivers));
   const test = changeForm(
     visit,

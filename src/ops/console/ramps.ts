@@ -1,11 +1,10 @@
 /** Ramps: the list, one ramp with what each step waits for, and the forms that look at, start and steer one. */
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import { rampsView } from '../api/moves.ts';
 import { HOUR_MS } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
-import { type RampView, rampPreview, rampView } from '../moves/ramp.ts';
-import { type RampStepView, rampStepView } from '../moves/ramp-evidence.ts';
+import type { RampView } from '../moves/ramp.ts';
+import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/written.ts';
 import { whomFields, whomOf } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
@@ -44,7 +43,7 @@ export const rampList: Page = {
     const { t } = words;
     const { merchant, open, before } = query;
     const asked = given({ merchant, open: open === 'true' ? open : '', before, limit: PER_PAGE });
-    const list = await unlessUnseen(words, ask('GET /api/ramps', rampsView, { query: asked }), ({ ramps }) => {
+    const list = await unlessUnseen(words, ask('GET /api/ramps', { query: asked }), ({ ramps }) => {
       const last = ramps.length < PER_PAGE ? undefined : ramps.at(-1)?.id;
       return html`${rampTable(words, ramps)}${olderPages(words, '/ramps', query, last)}`;
     });
@@ -79,15 +78,13 @@ export const rampPage: Page = {
     const { words, path, query, ask } = visit;
     const { t } = words;
     const id = path.id ?? '';
-    const ramp = await ask('GET /api/ramps/:id', rampView, { path: { id } });
+    const ramp = await ask('GET /api/ramps/:id', { path: { id } });
     const { merchants } = ramp;
     const merchant =
       query.merchant ?? (merchants.find(({ state }) => state === 'waiting') ?? merchants[0])?.merchant_id;
     // An erased merchant leaves a ramp without any.
     const step =
-      merchant === undefined
-        ? null
-        : await ask('GET /api/ramps/:id/merchants/:merchant', rampStepView, { path: { id, merchant } });
+      merchant === undefined ? null : await ask('GET /api/ramps/:id/merchants/:merchant', { path: { id, merchant } });
     const here = linkTo(rampPath(id), { merchant });
     const forms = steering(visit, ramp);
     const again =
@@ -223,7 +220,7 @@ ${planFields(visit, from)}<button>${t('ramps.preview')}</button></form>`;
 async function previewed(visit: Visit, from: Fields): Promise<Html> {
   const { words } = visit;
   try {
-    const { merchants } = await visit.ask('POST /api/ramps/preview', rampPreview, { body: bodyOf(from) });
+    const { merchants } = await visit.ask('POST /api/ramps/preview', { body: bodyOf(from) });
     const each = merchants.map(
       ({ merchant_id, from: at, steps, judgement }) =>
         html`<details><summary>${merchant_id}: ${[at, ...steps].map((one) => placeOf(words, one)).join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
@@ -254,7 +251,7 @@ export const rampForms: readonly Form[] = [
     path: '/ramps',
     page: rampList,
     async send({ ask }, { reason, ...fields }) {
-      const { id, state } = await ask('POST /api/ramps', rampView, { body: { ...bodyOf(fields), reason } });
+      const { id, state } = await ask('POST /api/ramps', { body: { ...bodyOf(fields), reason } });
       return `${rampPath(id)}?done=ramp_${state}`;
     },
   },
@@ -263,7 +260,7 @@ export const rampForms: readonly Form[] = [
       path: `/ramps/:id/${act}`,
       page: rampPage,
       async send({ ask, path }, { reason }) {
-        const { id, state } = await ask(`POST /api/ramps/:id/${act}`, rampView, { path, body: { reason } });
+        const { id, state } = await ask(`POST /api/ramps/:id/${act}`, { path, body: { reason } });
         return `${rampPath(id)}?done=ramp_${state}`;
       },
     }),

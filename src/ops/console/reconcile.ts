@@ -1,5 +1,4 @@
 /** Reconciliation: a comparison of sales with upstream, and the repair of what is safe to repair. */
-import { isStreamed } from '../api/stream.ts';
 import { type Content, type Html, html, says } from '../html.ts';
 import type { ReconcileNews, Unread } from '../reconcile/reconcile.ts';
 import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
@@ -69,13 +68,12 @@ type News<Kind> = Extract<ReconcileNews, { news: Kind }>;
 
 /** @returns at most `SHOWN` of each list, and the counts. @throws PuenteError as the API refuses. */
 async function run(
-  { tell, signal }: Visit,
+  { ask, signal }: Visit,
   { merchant = '', since = '' }: Fields,
   apply: { apply?: boolean; reason?: string | undefined },
 ) {
   const body = { ...given({ merchant, since: instantOf(since) }), ...apply };
-  const made = await tell('POST /api/reconcile', { body, signal });
-  if (!isStreamed(made)) throw new TypeError('reconciliation makes no stream');
+  const made = await ask('POST /api/reconcile', { body, signal });
   const mismatches: News<'mismatch'>['mismatch'][] = [];
   const unread: Unread[] = [];
   for await (const line of made.parts) {

@@ -2,13 +2,11 @@
 import type { z } from 'zod';
 import type { Said } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import { assumptionsView, limitationsView } from '../api/evidence.ts';
 import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
 import { DAY_MS } from '../fields.ts';
 import { type Content, code, durationIn, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
-import { comparisonView } from '../report/diff.ts';
-import { type FiguresView, figuresView, sumsView } from '../report/gather.ts';
+import type { FiguresView, sumsView } from '../report/gather.ts';
 import { sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, decisionTable, field, framed, section, table, unlessUnseen } from './parts.ts';
@@ -58,7 +56,7 @@ export const reportSumPage: Page = {
   async show({ words, query, ask, signal }) {
     const { t } = words;
     const { before_since: _since, before_until: _until, ...asked } = periodOf(query);
-    const { sums, period } = await ask('GET /api/report/sums', sumsView, { query: asked, signal });
+    const { sums, period } = await ask('GET /api/report/sums', { query: asked, signal });
     const of = { merchant: asked.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
     const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
@@ -131,7 +129,7 @@ function sumLine({ named }: Words, line: string): string {
 
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const found = await ask('GET /api/report/compare', comparisonView, { query: asked });
+  const found = await ask('GET /api/report/compare', { query: asked });
   const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) => ({
     line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${part === 'sums' ? sumLine(words, line) : line}`,
     before: shown(words, before, before_said),
@@ -212,7 +210,7 @@ export const merchantChartPage: Page = {
 /** @param asked the API's `merchant`, `since` and `until`. */
 async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const figures = ask('GET /api/report/figures', figuresView, { query: asked, signal });
+  const figures = ask('GET /api/report/figures', { query: asked, signal });
   const shown = await unlessUnseen(words, figures, (found) => {
     const drawn = chartsOf(found, words);
     const each = chartNames.map((name) => figure(words, name, drawn[name]));
@@ -245,7 +243,7 @@ export const limitationPage: Page = {
   path: '/limitations',
   async show({ words, ask }) {
     const { t } = words;
-    const { limitations } = await ask('GET /api/limitations', limitationsView);
+    const { limitations } = await ask('GET /api/limitations');
     const rows = limitations.map(({ id, title, effect, workaround, operations }) => ({
       id: html`<span class="whole" id="${id}">${id}</span>`,
       effect: html`<strong>${written(words, title)}</strong><br>${written(words, effect)}`,
@@ -261,7 +259,7 @@ export const assumptionPage: Page = {
   path: '/assumptions',
   async show({ words, ask }) {
     const { t } = words;
-    const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
+    const { assumptions } = await ask('GET /api/assumptions');
     const rows = assumptions.map(({ name, value, sentence }) => ({
       name: code(name),
       value: durationIn(words, name, value) ?? code(value),

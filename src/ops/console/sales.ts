@@ -2,9 +2,8 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { type Html, html, moneyOf, says, timeOf } from '../html.ts';
-import { acceptedView, disagreementsView } from '../reconcile/mismatches.ts';
 import { saleStates } from '../sale-state.ts';
-import { salesView } from '../trace/sales.ts';
+import type { salesView } from '../trace/sales.ts';
 import { type Form, given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
 import { actForm, badge, field, hidden, merchantLink, olderPages, table, unlessUnseen } from './parts.ts';
 
@@ -23,15 +22,10 @@ const saleList: Page = {
     const asked = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
     const fields = FIELDS.map((name) => field.input(name, t(`sales.${name}`), query[name], html` maxlength="256"`));
     const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], html` step="1"`));
-    const list = await unlessUnseen(
-      words,
-      ask('GET /api/sales', salesView, { query: asked }),
-      ({ sales, next, searched_to }) => {
-        const paused =
-          searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
-        return html`${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
-      },
-    );
+    const list = await unlessUnseen(words, ask('GET /api/sales', { query: asked }), ({ sales, next, searched_to }) => {
+      const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
+      return html`${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
+    });
     const content = html`<form class="filters" action="/sales" method="get">
 ${field.filter(words, 'state', t('sales.state'), saleStates, (one) => t(`sales.state.${one}`), state)}
 ${field.filter(words, 'lane', t('sales.lane'), ['legacy', 'orders'], (one) => t(`stage.${one}`), lane)}
@@ -53,7 +47,7 @@ const acceptPage: Page = {
     const { words, path, ask } = visit;
     const { t } = words;
     const { id = '' } = path;
-    const seen = await ask('GET /api/sales/:id/disagreements', disagreementsView, { path: { id } });
+    const seen = await ask('GET /api/sales/:id/disagreements', { path: { id } });
     const { disagreements, newest, in_the_way, in_the_way_said } = seen;
     const told = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
@@ -75,7 +69,7 @@ export const acceptForm: Form = {
   page: acceptPage,
   async send({ ask, path: { id = '' } }, { reason, expected }) {
     const asked = { path: { id }, body: { reason, expected } };
-    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', acceptedView, asked);
+    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', asked);
     return `${merchantPath(merchant_id)}?done=accepted#readiness`;
   },
 };

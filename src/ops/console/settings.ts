@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { code, type Html, html } from '../html.ts';
-import { changedMerchant, type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
-import { tablesView } from '../tables.ts';
+import { type MerchantView, merchantChange } from '../merchants.ts';
 import { type Fields, type Form, instantOf, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { actForm, field, hidden } from './parts.ts';
 
@@ -12,8 +11,8 @@ export const settingsPage: Page = {
   path: '/merchants/:id/settings',
   async show(visit) {
     const { t } = visit.words;
-    const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id: visit.path.id ?? '' } });
-    const tables = await visit.ask('GET /api/tables', tablesView);
+    const view = await visit.ask('GET /api/merchants/:id', { path: visit.path });
+    const tables = await visit.ask('GET /api/tables');
     const { revision, laid } = tables.merchants.find(({ merchant_id }) => merchant_id === view.id) ?? tables;
     const back = merchantPath(view.id);
     const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(textsIn(view)).map(([name, value]) => text(visit, name, value))}</div>`;
@@ -29,12 +28,12 @@ export const settingsForm: Form = {
   path: settingsPage.path,
   page: settingsPage,
   async send(visit, sent) {
-    const path = { id: visit.path.id ?? '' };
-    const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path });
+    const { path } = visit;
+    const view = await visit.ask('GET /api/merchants/:id', { path });
     const changes = changesIn(view, sent);
     if (Object.keys(changes).length === 0) throw new PuenteError('bad_request', say('refusal.no_setting', {}));
     const body = { ...changes, reason: sent.reason, revision: Number(sent.revision) };
-    const { result } = await visit.ask('PUT /api/merchants/:id', changedMerchant, { path, body });
+    const { result } = await visit.ask('PUT /api/merchants/:id', { path, body });
     return `${merchantPath(view.id, '/settings')}?done=${result}`;
   },
 };

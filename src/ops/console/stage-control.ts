@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import { previewView, type proposalView, type safetyView } from '../api/moves.ts';
+import type { proposalView, safetyView } from '../api/moves.ts';
 import { type Content, type Html, html, plainTable, says, saysAll, timeOf } from '../html.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { Judgement } from '../moves/judge.ts';
@@ -71,7 +71,7 @@ ${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.
 async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>): Promise<Html> {
   const { words } = visit;
   try {
-    const found = await visit.ask('GET /api/merchants/:id/stage/preview', previewView, {
+    const found = await visit.ask('GET /api/merchants/:id/stage/preview', {
       path: { id: view.id },
       query: asked,
     });

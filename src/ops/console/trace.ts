@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import { callView, tracesView } from '../api/trace.ts';
-import { fleetView } from '../fleet/line.ts';
+import type { callView, tracesView } from '../api/trace.ts';
 import { type Content, durationOf, type Html, html, moneyOf, says, saysEach, timeOf, written } from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
 import { badge, merchantLink, messageBox, section } from './parts.ts';
@@ -37,12 +36,10 @@ export const tracePage: Page = {
     const { id = '', merchant } = query;
     if (id.trim() === '') return { title: t('trace.title'), content: html`<p class="lead">${t('trace.hint')}</p>` };
     const merchants = await merchantsLike(visit, id);
-    const { traces } = await visit
-      .ask('GET /api/trace', tracesView, { query: given({ id, merchant }) })
-      .catch((error: unknown) => {
-        if (error instanceof PuenteError && error.code === 'not_found' && merchants !== null) return { traces: [] };
-        throw error;
-      });
+    const { traces } = await visit.ask('GET /api/trace', { query: given({ id, merchant }) }).catch((error: unknown) => {
+      if (error instanceof PuenteError && error.code === 'not_found' && merchants !== null) return { traces: [] };
+      throw error;
+    });
     const stories = await Promise.all(traces.map((trace, nth) => story(visit, trace, nth)));
     const several = traces.length > 1 ? html`<p class="lead">${t('trace.several', { count: traces.length })}</p>` : '';
     return { title: t('trace.title'), content: html`${merchants}${several}${stories}` };
@@ -53,7 +50,7 @@ export const tracePage: Page = {
 async function merchantsLike(visit: Visit, search: string): Promise<Content> {
   if (search.length > LONGEST_SEARCH) return null;
   const query = { search, sort: 'merchant', per_page: SHOWN_MERCHANTS };
-  const { merchants, found } = await visit.ask('GET /api/fleet', fleetView, { query });
+  const { merchants, found } = await visit.ask('GET /api/fleet', { query });
   if (found === 0) return null;
   const items = merchants.map(({ merchant_id, name }) => html`<li>${merchantLink(merchant_id, name)}</li>`);
   const all =
@@ -112,7 +109,7 @@ ${ids}
 async function callsOf(visit: Visit, { steps }: Trace): Promise<Call[]> {
   const ids = [...new Set(steps.flatMap(({ kind, id }) => (kind === 'till' && id !== null ? [id] : [])))];
   const found = ids.slice(0, SHOWN_CALLS).map((id) =>
-    visit.ask('GET /api/exchanges/:id', callView, { path: { id } }).catch((error: unknown) => {
+    visit.ask('GET /api/exchanges/:id', { path: { id } }).catch((error: unknown) => {
       if (error instanceof PuenteError && error.code === 'not_found') return null;
       throw error;
     }),

@@ -56,7 +56,8 @@ type BulkAsk = z.infer<typeof bulkAsk>;
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
 /** A bulk move as answered; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
-export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp'>> & {
+export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp' | 'state'>> & {
+  state: (typeof bulkStates)[number];
   detail_said: Said | null;
   summary: string;
   summary_said: Said;
@@ -191,7 +192,8 @@ async function bulkView(ports: Ports, bulk: BulkMove, page = bulkItemQuery.parse
 
 function bulkLine({ ramp: _ramp, items, detail, ...move }: BulkMove): Omit<BulkView, 'items' | 'next'> {
   const [{ text, said: detail_said }, sums] = [readStored(detail), summary({ items })];
-  return { ...shown(move), detail: text, detail_said, summary: sums.text, summary_said: sums.said };
+  const state = move.state as BulkView['state']; // only a ramp waits for an approval, or is paused
+  return { ...shown(move), state, detail: text, detail_said, summary: sums.text, summary_said: sums.said };
 }
 
 type BulkStep =

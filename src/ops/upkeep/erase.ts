@@ -41,7 +41,9 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
   const in_the_way_said = obstacles.map(({ said }) => said);
   const backupsNow = async (): Promise<string[]> => (await store.upkeep.backups()).map(({ file }) => file);
   const backups = await backupsNow();
-  const counted = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
+  // Copies: an interface is no record of numbers, which the answer has.
+  const rows = { holdings: { ...holdings }, open: { ...open } };
+  const counted = { merchant_id, erased: false, ...rows, in_the_way, in_the_way_said, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
   if (reason === undefined)
@@ -59,7 +61,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
     })),
   );
   // A backup that was under way has ended by now, and contains the merchant too.
-  return { ...counted, erased: true, holdings: gone, backups: await backupsNow() };
+  return { ...counted, erased: true, holdings: { ...gone }, backups: await backupsNow() };
 }
 
 function obstaclesOf(open: OpenWork, drop_notices: boolean): Spoken[] {

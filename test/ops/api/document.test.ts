@@ -198,7 +198,7 @@ describe('the document', () => {
       body: z.strictObject({ name: z.string() }),
       answer: z.object({ when: z.date() }),
       command: 'trees',
-      run: async () => ({}),
+      run: async () => ({ when: new Date() }),
     });
     const operation = (openApi('1', [row]) as typeof document).paths['/api/trees/{id}/leaves']?.post; // as above
     expect(operation?.parameters).toMatchObject([
