@@ -22,9 +22,6 @@ export const resetAsk = z.strictObject({
   revision,
 });
 
-export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
-export type TripView = ReturnType<typeof tripsOf>[number];
-
 /**
  * With the counts of this process now, and past stops, newest first. @throws PuenteError bad_request for an invalid id.
  */

@@ -1,5 +1,5 @@
 /** The safety stop: declines never trip it, an orders outage does; tills continue on legacy, no buyer pays twice. */
-import type { SafetyView } from '../../../src/ops/safety.ts';
+import type { Answers } from '../../../src/ops/api/api.ts';
 import type { Answer } from '../../http.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { askIntent, atTerminal, openIntent, readIntent } from '../point-till.ts';
@@ -111,8 +111,8 @@ export const resetByHand: Scene = {
   },
 };
 
-async function safetyOf({ office, shops }: Journey): Promise<SafetyView> {
-  return (await office.look(`/api/merchants/${shops.ar.merchant}/safety`)) as SafetyView; // the API's shape
+async function safetyOf({ office, shops }: Journey): Promise<Answers['GET /api/merchants/:id/safety']> {
+  return (await office.look(`/api/merchants/${shops.ar.merchant}/safety`)) as Answers['GET /api/merchants/:id/safety']; // the API's shape
 }
 
 async function stageOf({ office }: Journey, merchant: string): Promise<{ stage: string; intended: string }> {

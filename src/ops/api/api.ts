@@ -1,4 +1,5 @@
 /** The ops API as one list of routes, and the same for callers in the same process. */
+import type { z } from 'zod';
 import { version } from '../../version.ts';
 import { defined } from '../fields.ts';
 import { evidenceRoutes } from './evidence.ts';
@@ -35,6 +36,22 @@ export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version
 
 /** By the name of its row, what the API answers. */
 export type Answers = { [Row in (typeof features)[number] as Row['name']]: AnswerOf<Row['answer']> };
+
+/** By command, the answer of its rows, or the list where an answer holds only a list; unknown for a stream. */
+export type CommandAnswers = {
+  [Row in (typeof features)[number] as CommandOf<Row['command']>]: PrintedOf<Row['answer']>;
+};
+
+/** Without the flag that selects the row, such as `stage` of `stage --dry-run`. */
+type CommandOf<Command extends string> = Command extends `${infer Words} --${string}` ? Words : Command;
+
+type PrintedOf<Answer> = Answer extends z.ZodType ? ListIn<z.infer<Answer>> : unknown;
+
+type ListIn<Answer> = Answer extends object
+  ? {
+      [Name in keyof Answer]-?: [keyof Answer, Answer[Name]] extends [Name, readonly unknown[]] ? Answer[Name] : Answer;
+    }[keyof Answer]
+  : Answer;
 
 /** What a call of a row may take. */
 export interface RowInput {

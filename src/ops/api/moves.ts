@@ -148,8 +148,6 @@ export const safetyView = z.object({
   ),
 });
 
-export const brownoutRefusals = brownoutView.extend({ refused: z.array(refusedUnit) });
-
 const rampChanges = [
   ['approver', 'approve', 'Approves all steps of a ramp that another person proposed, and starts it.'],
   ['operator', 'pause', 'Pauses a ramp; its merchants stay where they are.'],
@@ -179,7 +177,7 @@ export const moveRoutes = [
   opsRoute('approver', 'POST /api/moves/:id/approve', {
     summary: 'Makes a move that another person proposed, judged again on the present evidence.',
     body: reasonAlone,
-    answer: merchantAnswer,
+    answer: merchantAnswer.extend({ judgement: judgementView }),
     command: 'moves approve',
     run: ({ ports }, { path, body, person }) => approveMove(ports, path.id, body.reason, person),
   }),
@@ -313,7 +311,7 @@ export const moveRoutes = [
   }),
   opsRoute('viewer', 'GET /api/brownouts/:id', {
     summary: 'One brown-out, and who was refused in it: merchant, unit, operation, when and how often.',
-    answer: brownoutRefusals,
+    answer: brownoutView.extend({ refused: z.array(refusedUnit) }),
     command: 'brownout show',
     run: ({ ports }, { path, signal }) => viewRefused(ports, path.id, signal),
   }),

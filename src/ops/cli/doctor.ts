@@ -3,7 +3,7 @@ import { PuenteError } from '../../error.ts';
 import type { DoctorReport } from '../doctor/doctor.ts';
 import type { Finding, SettingInForce } from '../doctor/finding.ts';
 import { counted, exitCodes, hanging, table } from './output.ts';
-import { call, type Faces, face, type Given } from './rows.ts';
+import { call, type Face, type Given } from './rows.ts';
 
 interface OfflineReport {
   level: DoctorReport['level'];
@@ -15,9 +15,9 @@ interface OfflineReport {
 export type ExamineOffline = () => Promise<OfflineReport>;
 
 /** @param examineOffline called for `--offline` alone. */
-export function doctorFaces(examineOffline: ExamineOffline): Faces {
+export function doctorFaces(examineOffline: ExamineOffline): { doctor: Face<OfflineReport & Partial<DoctorReport>> } {
   return {
-    doctor: face<OfflineReport & Partial<DoctorReport>>({
+    doctor: {
       about: 'check the whole installation, and show what to repair',
       notes: `
 With --offline it checks the settings of this shell, the doors, upstream and the database, and calls no Puente: name your
@@ -35,7 +35,7 @@ configuration in PUENTE_CONFIG, as for the start.`,
       ask: (given) => (given.options.offline === true ? examineOffline() : examineRunning(given)),
       text: (report, { options }) => reportText(report, options.settings === true),
       exit: ({ level }) => (level === 'problem' ? exitCodes.failed : exitCodes.done),
-    }),
+    },
   };
 }
 

@@ -1,17 +1,15 @@
 /** Text output of losses, coverage, unknown names, verdicts, differences, readiness, limitations and assumptions. */
 import { wordsOf } from '../../locales/words.ts';
-import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
+import type { CoverageView, LossView } from '../readiness/coverage.ts';
 import type { DecommissionView, FleetDecommissionView } from '../readiness/decommission.ts';
-import type { DifferenceView, JudgedDifference } from '../readiness/differences.ts';
+import type { DifferenceView } from '../readiness/differences.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import type { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { saidOf } from '../readiness/side.ts';
-import type { Line } from '../report/report.ts';
 import type { Named } from '../seen.ts';
 import { counted, exitCodes, facts, hanging, listed, merchantCell, namedAs, table, withName } from './output.ts';
-import { type Faces, face } from './rows.ts';
+import type { Faces } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
 const SHORT = 48;
@@ -20,13 +18,13 @@ const SHORT = 48;
 const DAYS: typeof QUIET_DAYS = 7;
 
 export const evidenceFaces: Faces = {
-  losses: face<Named<LossView>[]>({
+  losses: {
     examples: ['puente losses --merchant 700100200 --advice > mail.txt'],
     more: (losses) => void losses.option('--advice', "only the sentences to send to the till's maker"),
     text: (losses, { options }) =>
       options.advice === true && losses.length > 0 ? losses.map((one) => one.advice).join('\n') : lossesText(losses),
-  }),
-  coverage: face<CoverageView>({
+  },
+  coverage: {
     notes: `
 equal: the field reached the order. different: it did not. seen: it was in calls proxied to legacy, which are not compared.
 unchecked: the operation was called, but its calls were not checked for the field. never seen: no call had it.`,
@@ -38,11 +36,11 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       const unseen = `\n${hanging(`Operations never seen (${never.length}): ${never.join(', ')}`, '  ')}`;
       return coverageText(cells) + (never.length === 0 ? '' : unseen);
     },
-  }),
-  unknowns: face<Named<UnknownView>[]>({
+  },
+  unknowns: {
     notes: 'To set what happens to them: puente merchants set <merchant> --unknown-field allow --reason …',
     examples: ['puente unknowns --merchant 700100200'],
-    text: listed<Named<UnknownView>>('No unknown endpoint, field or header was seen.', {
+    text: listed('No unknown endpoint, field or header was seen.', {
       merchant: merchantCell,
       what: 'what',
       name: 'name',
@@ -50,10 +48,10 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       first: 'first_at',
       last: 'last_at',
     }),
-  }),
-  verdicts: face<Named<VerdictView>[]>({
+  },
+  verdicts: {
     examples: ['puente verdicts --merchant 700100200'],
-    text: listed<Named<VerdictView>>('No create was shadowed yet: puente stage <merchant> shadow --reason …', {
+    text: listed('No create was shadowed yet: puente stage <merchant> shadow --reason …', {
       merchant: merchantCell,
       operation: 'operation',
       verdict: ({ verdict }) => verdict.replace('_', ' '),
@@ -62,10 +60,10 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       count: 'count',
       last: 'last_at',
     }),
-  }),
-  'differences list': face<Named<DifferenceView>[]>({
+  },
+  'differences list': {
     examples: ['puente differences list --merchant 700100200 --state new'],
-    text: listed<Named<DifferenceView>>('No difference matches.', {
+    text: listed('No difference matches.', {
       merchant: merchantCell,
       signature: 'signature',
       state: 'state',
@@ -77,12 +75,12 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       count: 'count',
       last: 'last_at',
     }),
-  }),
-  'differences show': face<DifferenceView>({
+  },
+  'differences show': {
     examples: ['puente differences show 700100200 0a1b2c3d4e5f6071'],
     text: differenceText,
-  }),
-  'differences judge': face<JudgedDifference>({
+  },
+  'differences judge': {
     notes: `
 explained: it makes no difference for the till. accepted: it does, and is accepted until a date; then it is new again.
 fixed: it should not appear again; if it does, it is new.`,
@@ -96,7 +94,7 @@ fixed: it should not appear again; if it does, it is new.`,
       result === 'unchanged'
         ? `nothing to change: difference ${one.signature} has this judgement already`
         : differenceText(one),
-  }),
+  },
 };
 
 function lossesText(losses: readonly Named<LossView>[]): string {
@@ -127,15 +125,15 @@ function differenceText(one: DifferenceView): string {
 }
 
 export const registerFaces: Faces = {
-  limitations: face<Limitation[]>({
+  limitations: {
     examples: ['puente limitations'],
     text: (all) =>
       all.map(({ id, title, effect, workaround }) => `${id}  ${title}\n  ${effect}\n  ${workaround}`).join('\n\n'),
-  }),
-  assumptions: face<Line<'assumptions'>[]>({
+  },
+  assumptions: {
     examples: ['puente assumptions --json'],
     text: (all) => table({ setting: 'name', value: 'value' }, all),
-  }),
+  },
 };
 
 export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = {
@@ -145,7 +143,7 @@ export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = {
 };
 
 export const readinessFaces: Faces = {
-  'can-migrate': face<Readiness>({
+  'can-migrate': {
     about: 'may this merchant move; what blocks it, what is unproven',
     notes: `
 The verdict is about the next move: to shadow or a canary; for work on a canary, to orders, which needs successful reads,
@@ -163,8 +161,8 @@ cancels and refunds on orders; for a merchant on orders, about completion: may l
     text: readinessText,
     exit: ({ verdict, unproven }) =>
       unproven.some(({ code }) => code === 'not_seen') ? exitCodes.failed : VERDICT_EXIT[verdict],
-  }),
-  decommission: face<DecommissionView | FleetDecommissionView['merchants']>({
+  },
+  decommission: {
     about: 'what still needs legacy, and what may be switched off now: of a merchant, or a line for each',
     notes: `
 A unit may be switched off when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${DAYS} days.
@@ -174,7 +172,7 @@ A merchant may go when all its work is on orders, nothing of it called legacy fo
     is_long: true,
     text: (answer) => (Array.isArray(answer) ? fleetUseText(answer) : useText(answer)),
     exit: (answer) => (Array.isArray(answer) || answer.may_go !== false ? exitCodes.done : exitCodes.blocked),
-  }),
+  },
 };
 
 const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
@@ -193,7 +191,7 @@ const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
 
 function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, ...one }: DecommissionView): string {
   const last = day === null ? 'never called' : `last called on ${day}, ${counted(quiet_days ?? 0, 'whole day')} ago`;
-  const units = table<DecommissionView['units'][number]>(
+  const units = table(
     {
       unit: 'unit',
       'new work': 'new_work',
@@ -234,7 +232,7 @@ export function readinessText(readiness: Readiness): string {
   const { judged_at, tables_revision, operations, verdict } = readiness;
   const never = readiness.unproven.find(({ code }) => code === 'not_seen');
   const unproven = readiness.unproven.filter((one) => one !== never);
-  const calls = table<Readiness['operations'][number]>(
+  const calls = table(
     {
       operation: 'operation',
       calls: 'calls',

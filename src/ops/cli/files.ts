@@ -3,10 +3,8 @@ import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { bytesText } from '../../locales/words.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
-import type { viewCaptured } from '../capture/format.ts';
 import type { MismatchView, ReconcileNews, Unread } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
-import type { CallView } from '../trace/trace.ts';
 import type { BackupProgress } from '../upkeep/chores.ts';
 import { withManual } from './help.ts';
 import { captureSwitch } from './merchants.ts';
@@ -23,10 +21,8 @@ import {
   startProgress,
   table,
 } from './output.ts';
-import { type Faces, face, type Given, requestOf } from './rows.ts';
+import { type AnyFaces, type Faces, type Given, requestOf } from './rows.ts';
 import { warnOfBrokenChain } from './sales.ts';
-
-type CapturedCalls = Awaited<ReturnType<typeof viewCaptured>>['calls'];
 
 function addOutput(command: Command): void {
   command.option('--output <file>', 'write to a file instead of standard output');
@@ -82,20 +78,20 @@ async function newsOf<News, Result>(
 
 const KEEP_LATER = 'puente capture on <merchant> --reason … keeps later ones.';
 
-export const captureFaces: Faces = {
+export const captureFaces: AnyFaces & Faces = {
   'capture on': captureSwitch(true),
   'capture off': captureSwitch(false),
-  'capture show': face<CallView>({
+  'capture show': {
     examples: ['puente capture show 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
     text({ at, operation, lane, status, error, duration_ms, messages }) {
       const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
       return `${head}\n${messages === null ? `Its messages were not kept: ${KEEP_LATER}` : JSON.stringify(messages, null, 2)}`;
     },
-  }),
-  'capture list': face<CapturedCalls>({
+  },
+  'capture list': {
     notes: 'puente capture show <id> has the messages of one; the page Explain of the console explains them.',
     examples: ['puente capture list --merchant 700100200'],
-    text: listed<CapturedCalls[number]>(`No call was captured: ${KEEP_LATER}`, {
+    text: listed(`No call was captured: ${KEEP_LATER}`, {
       at: 'at',
       merchant: merchantCell,
       operation: 'operation',
@@ -103,8 +99,8 @@ export const captureFaces: Faces = {
       status: 'status',
       id: 'id',
     }),
-  }),
-  'capture export': face<undefined>({
+  },
+  'capture export': {
     about: 'exchanges as a file of JSON lines, for assess and replay',
     notes: `
 Tokens, secrets, card numbers and fields about people (such as payers) are taken out when a call is captured.
@@ -119,11 +115,11 @@ The last line says how many exchanges there are: a file without it was cut.`,
       await saveAnswer(given, 'exporting', 'The capture is in FILE.');
       return undefined;
     },
-  }),
+  },
 };
 
 export const reportFaces: Faces = {
-  report: face<undefined>({
+  report: {
     about:
       'what happened in a period: sums of sales and refunds, unmatched sales, findings, the verdict and its certificate, notices, traffic, losses, decisions',
     notes: 'The audit chain is checked with every report.',
@@ -145,13 +141,13 @@ export const reportFaces: Faces = {
       await warnOfBrokenChain(given.options);
       return undefined;
     },
-  }),
-  'report compare': face<ReportDiff>({
+  },
+  'report compare': {
     examples: ['puente report compare 700100200 --since 2026-01-08T00:00:00Z --until 2026-01-15T00:00:00Z'],
     args: ['merchant'],
     is_long: true,
     text: diffText,
-  }),
+  },
 };
 
 /** `puente report diff` compares two files; it needs no running Puente. */
@@ -204,7 +200,7 @@ interface Reconciled {
 }
 
 export const reconcileFaces: Faces = {
-  reconcile: face<Reconciled>({
+  reconcile: {
     about: 'compare open and recent links with upstream; repair with --apply',
     examples: [
       'puente reconcile --merchant 700100200',
@@ -228,11 +224,11 @@ export const reconcileFaces: Faces = {
     },
     text: reconciledText,
     // A link that could not be read may differ.
-    exit({ done, mismatches }) {
+    exit({ done, mismatches }: Reconciled) {
       if (mismatches.some(({ repaired }) => !repaired)) return exitCodes.blocked;
       return done.unreadable > 0 || done.left_out ? exitCodes.inconclusive : exitCodes.done;
     },
-  }),
+  },
 };
 
 /** Lines in text output; `--json` has all. */
@@ -253,7 +249,7 @@ function reconciledText(
       : `${counts}: no token of the merchant is known, or upstream did not answer:${names.join('')}${more}`;
   const cut = done.left_out ? '\nA merchant has more open links than one run compares: run it again later.' : '';
   if (mismatches.length === 0) return sums + cut;
-  const shown = table<Reconciled['mismatches'][number]>(
+  const shown = table(
     {
       kind: 'kind',
       merchant: merchantCell,
@@ -274,7 +270,7 @@ function reconciledText(
 }
 
 export const backupFaces: Faces = {
-  backup: face<BackupManifest>({
+  backup: {
     about: 'make a backup of a running Puente, and prove it',
     examples: ['puente backup --reason "before the upgrade"'],
     ask: (given) =>
@@ -285,8 +281,8 @@ export const backupFaces: Faces = {
       ),
     text: ({ file, bytes, sha256, heads }) =>
       `${file} is made and proved: ${bytesText(bytes)}; links: ${heads.links}, audit lines: ${heads.audit_sequence}.\nSHA-256 ${sha256}`,
-  }),
-  'backups list': face<BackupManifest[]>({
+  },
+  'backups list': {
     examples: ['puente backups list'],
     text: listed('There is no backup yet: make one with `puente backup`.', {
       file: 'file',
@@ -296,5 +292,5 @@ export const backupFaces: Faces = {
       links: ({ heads }) => heads.links,
       'audit lines': ({ heads }) => heads.audit_sequence,
     }),
-  }),
+  },
 };

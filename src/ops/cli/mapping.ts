@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { ExplainedKind } from '../../mapping/explain-input.ts';
 import type { Laid } from '../../mapping/tables.ts';
-import type { TablesView } from '../tables.ts';
 import { SETTINGS_VARIABLES, withManual } from './help.ts';
 import { MAPPINGS, print, readInput, wholeNumber } from './output.ts';
-import { type Faces, face } from './rows.ts';
+import type { Faces } from './rows.ts';
 
 /** The folder of tables of one's own, as the settings name it (`mappings.folder`); null for none. */
 export type FolderInSettings = () => Promise<string | null>;
@@ -92,7 +91,7 @@ interface ExplainOptions extends TableOptions {
 }
 
 export const tableFaces: Faces = {
-  tables: face<TablesView>({
+  tables: {
     examples: ['puente tables'],
     text: ({ revision, shipped_revision, folder, laid, merchants }) =>
       [
@@ -104,7 +103,7 @@ export const tableFaces: Faces = {
           ...one.laid.map(laidText),
         ]),
       ].join('\n'),
-  }),
+  },
 };
 
 async function runCheck(options: TableOptions, folder: string | null): Promise<void> {

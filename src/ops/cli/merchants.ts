@@ -7,7 +7,7 @@ import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
 import { type Columns, exitCodes, listed, namedAs, readInput, table, tableOf } from './output.ts';
-import { callRow, type Face, type Faces, type Fields, face, type Given } from './rows.ts';
+import { callRow, type Face, type Faces, type Fields, type Given } from './rows.ts';
 
 const NO_MERCHANT = 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
 
@@ -25,13 +25,13 @@ const merchants: Columns<MerchantView> = {
 };
 
 export const merchantFaces: Faces = {
-  'merchants list': face<MerchantView[]>({
+  'merchants list': {
     examples: ['puente merchants list --json'],
     text: (all, { fields: { search } }) =>
-      listed(search === undefined ? NO_MERCHANT : 'No merchant matches.', merchants)(all),
-  }),
-  'merchants show': face<MerchantView>({ examples: ['puente merchants show 700100200'], text: merchantDetails }),
-  'merchants set': face<ChangedMerchant>({
+      listed<MerchantView>(search === undefined ? NO_MERCHANT : 'No merchant matches.', merchants)(all),
+  },
+  'merchants show': { examples: ['puente merchants show 700100200'], text: merchantDetails },
+  'merchants set': {
     about: 'change settings; `default` goes back to the default',
     notes: `
 What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists; so is a URL
@@ -52,13 +52,13 @@ with a key in it: --notify - reads PUENTE_NOTICE_URL. Each variable with _FILE b
     more: addSetOptions,
     input: changeOf,
     text: ({ result, ...merchant }) => (result === 'unchanged' ? nothingText(merchant) : merchantDetails(merchant)),
-  }),
+  },
 };
 
 type Imported = z.infer<typeof importAnswer>;
 
 export const importFaces: Faces = {
-  'merchants import': face<Imported>({
+  'merchants import': {
     about: 'set names and tags of many merchants from a file',
     notes: `
 A CSV file with a header, or a YAML list with the same fields; a field that is left out stays as it is:
@@ -74,7 +74,7 @@ A CSV file with a header, or a YAML list with the same fields; a field that is l
       void command.requiredOption('--file <path>', 'CSV or YAML with id, name and tags; - reads the input'),
     input: async ({ fields, options }) => ({ ...fields, merchants: await shopsIn(String(options.file)) }),
     text: importText,
-  }),
+  },
 };
 
 function importText({ dry_run, merchants }: Imported): string {
@@ -154,7 +154,7 @@ async function deprecationOf(given: Given): Promise<Fields | null | undefined> {
   if (deprecation === false) return null;
   const named = Object.entries({ deprecated_at, sunset_at, link }).filter(([, value]) => value !== undefined);
   if (named.length === 0) return undefined;
-  const { settings } = (await callRow('GET /api/merchants/:id', given)) as MerchantView; // the API's own shape
+  const { settings } = await callRow('GET /api/merchants/:id', given);
   const before = settings.deprecation?.value;
   return { ...(typeof before === 'object' ? before : {}), ...Object.fromEntries(named) };
 }
@@ -174,8 +174,8 @@ function instant(text: string): number {
 }
 
 /** `puente capture on` and `off` change one setting of a merchant. */
-export function captureSwitch(on: boolean): Face {
-  return face<ChangedMerchant>({
+export function captureSwitch(on: boolean): Face<ChangedMerchant> {
+  return {
     of: 'merchants set',
     about: on ? 'keep the messages of its calls from now on' : 'keep no more messages',
     examples: [`puente capture ${on ? 'on' : 'off'} 700100200 --reason "before the move of June"`],
@@ -187,7 +187,7 @@ export function captureSwitch(on: boolean): Face {
         : on
           ? `Calls of ${merchant.id} are captured from now on. Export them: puente capture export --merchant ${merchant.id} --output FILE`
           : `Calls of ${merchant.id} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`,
-  });
+  };
 }
 
 function nothingText({ id, revision }: MerchantView): string {
@@ -237,7 +237,7 @@ function shown(setting: { value: unknown } | undefined): string {
 }
 
 export const eraseFaces: Faces = {
-  erase: face<Erasure>({
+  erase: {
     about: 'delete everything of a merchant but the decisions about it',
     notes: `
 Without --apply it is only counted. Everything of the merchant goes: sales, refunds, notices, exchanges, events, tokens,
@@ -248,7 +248,7 @@ so do the copies that upgrades and restores left beside the database (puente.db.
     is_long: true,
     text: erasureText,
     exit: ({ in_the_way, erased }) => (in_the_way.length > 0 && !erased ? exitCodes.blocked : exitCodes.done),
-  }),
+  },
 };
 
 function erasureText({ merchant_id, erased, holdings, in_the_way, backups }: Erasure): string {

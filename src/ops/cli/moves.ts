@@ -1,10 +1,7 @@
 /** Commands and text output of moves: stages, proposals, bulk moves, brown-outs, safety stops and open sales. */
 import { type Command, Option } from 'commander';
-import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import type { brownoutRefusals } from '../api/moves.ts';
-import type { MerchantView } from '../merchants.ts';
-import type { alertAnswer } from '../moves/alert.ts';
+import type { Answers } from '../api/api.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import type { BulkView } from '../moves/bulk.ts';
 import type { Judgement } from '../moves/judge.ts';
@@ -14,7 +11,6 @@ import type { DrainView, Preview } from '../moves/preview.ts';
 import type { ProposalView } from '../moves/proposals.ts';
 import type { FOLLOW } from '../moves/target.ts';
 import { bulkItems } from '../moves/written.ts';
-import type { SafetyView, TripView } from '../safety.ts';
 import type { Named } from '../seen.ts';
 import { stagesText } from './merchants.ts';
 import {
@@ -30,13 +26,13 @@ import {
   table,
   withName,
 } from './output.ts';
-import { call, callRow, choicesOf, type Faces, type Fields, face, type Given } from './rows.ts';
+import { call, callRow, choicesOf, type Faces, type Fields, type Given } from './rows.ts';
 
 const WATCH_PAUSE_MS = 1000;
 export const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
 
 export const stageFaces: Faces = {
-  stage: face<MoveAnswer | { judgement: Judgement }>({
+  stage: {
     about: 'move a merchant: new payments follow, open ones stay',
     notes: `
 Stages, in the order of a migration:
@@ -59,13 +55,13 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
     none: 'follow' satisfies typeof FOLLOW,
     flags: { units_in: 'unit-in', units_out: 'unit-out' },
     text: moveText,
-  }),
-  rollback: face<RolledBack>({
+  },
+  rollback: {
     examples: ['puente rollback 700100200 --reason "tills report errors"'],
     exits: { done: 'on legacy; also when it was there already' },
     text: rollbackText,
-  }),
-  'rollback-by-alert': face<z.infer<typeof alertAnswer>>({
+  },
+  'rollback-by-alert': {
     notes: `
 The rollback that an alert makes through the ops door, as a command: for a script, and to try a filter. A token with the role rollback may
 do this and nothing else. A stage is here that of any kind of work. Without merchants and conditions it is refused.`,
@@ -86,8 +82,8 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
         ...(near.length === 0 ? {} : { 'near those never seen': near }),
       }),
     exit: ({ unknown }) => (unknown.length > 0 ? exitCodes.failed : exitCodes.done),
-  }),
-  drain: face<DrainView>({
+  },
+  drain: {
     examples: ['puente drain 700100200 --watch'],
     more: (drain) => void drain.option('--watch', 'repeat until nothing is open on orders'),
     ask: (given) =>
@@ -95,7 +91,7 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
         given.options.watch !== true || orders.open === 0 ? null : says,
       ),
     text: drainText,
-  }),
+  },
 };
 
 /** Polls `look`. @param newsOf the progress; null at the end. */
@@ -166,9 +162,9 @@ function drainText({ orders, legacy, says }: DrainView): string {
 }
 
 export const moveFaces: Faces = {
-  'moves list': face<Named<ProposalView>[]>({
+  'moves list': {
     examples: ['puente moves list --state waiting'],
-    text: listed<Named<ProposalView>>('No move matches.', {
+    text: listed('No move matches.', {
       move: 'id',
       merchant: merchantCell,
       to: targetText,
@@ -177,22 +173,22 @@ export const moveFaces: Faces = {
       state: 'state',
       until: 'expires_at',
     }),
-  }),
-  'moves show': face<ProposalView & { judgement: Judgement | null }>({
+  },
+  'moves show': {
     examples: [`puente moves show ${MOVE}`],
     text: ({ judgement, ...move }) =>
       facts({ ...move, move: targetText(move) }) + (judgement === null ? '' : `\n${judgementText(judgement)}`),
-  }),
-  'moves approve': face<Moved>({
+  },
+  'moves approve': {
     notes: 'It is judged again on the present evidence. Its proposer can not approve it.',
     examples: [`puente moves approve ${MOVE} --reason "looked at the preview with the shop"`],
     // The second person has just approved it.
     text: (moved) => `${movedText(moved)}\n${judgementText({ ...moved.judgement, needs: 'nothing' })}`,
-  }),
-  'moves decline': face<ProposalView>({
+  },
+  'moves decline': {
     examples: [`puente moves decline ${MOVE} --reason "not before the holidays"`],
     text: ({ id, state }) => `move ${id} is ${state}`,
-  }),
+  },
 };
 
 function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>): string {
@@ -249,7 +245,7 @@ function refusals({ predicted_refusals: all }: Preview): string {
 }
 
 export const bulkFaces: Faces = {
-  'bulk start': face<BulkView>({
+  'bulk start': {
     about: 'start to move many merchants: those named, those that meet conditions, or those of a file',
     notes: `
 The file has a merchant a line, alone or with its own target; # starts a remark:
@@ -272,8 +268,8 @@ Each merchant is judged like a single move; the ones that are refused are listed
     },
     text: bulkText,
     exit: bulkExit,
-  }),
-  'bulk list': face<Omit<BulkView, 'items' | 'next'>[]>({
+  },
+  'bulk list': {
     examples: ['puente bulk list --json'],
     text: listed('No bulk move yet; `puente bulk start --help` says how to start one.', {
       'bulk move': 'id',
@@ -284,8 +280,8 @@ Each merchant is judged like a single move; the ones that are refused are listed
       'a day': 'per_day',
       reason: 'reason',
     }),
-  }),
-  'bulk show': face<BulkView>({
+  },
+  'bulk show': {
     examples: [`puente bulk show ${MOVE}`],
     exits: { done: 'shown; with --follow all are moved', failed: 'failed; with --follow some are not moved' },
     more: (show) => void show.option('--follow', 'wait until it ends'),
@@ -293,11 +289,11 @@ Each merchant is judged like a single move; the ones that are refused are listed
       given.options.follow === true ? followed(given, { id: given.path.id ?? '' }) : ((await call(given)) as BulkView), // the API's own shape
     text: bulkText,
     exit: bulkExit,
-  }),
-  'bulk abort': face<BulkView>({
+  },
+  'bulk abort': {
     examples: [`puente bulk abort ${MOVE} --reason "a till of the chain was updated"`],
     text: bulkText,
-  }),
+  },
 };
 
 function addBulkOptions(start: Command): void {
@@ -347,7 +343,7 @@ const brownouts: Columns<BrownoutView> = {
 };
 
 export const brownoutFaces: Faces = {
-  'brownout schedule': face<BrownoutView>({
+  'brownout schedule': {
     notes: `
 In the window new work and listings (devices, events) on legacy are refused with an error that tills know; reads, cancels
 and refunds of existing sales go on, and so does everything on orders.
@@ -357,12 +353,12 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
     ],
     args: ['merchants'],
     text: (made) => `${table(brownouts, [made])}\nIt can be ended at once: puente brownout abort ${made.id} --reason …`,
-  }),
-  'brownout list': face<BrownoutView[]>({
+  },
+  'brownout list': {
     examples: ['puente brownout list --json'],
     text: listed('No brown-out was ever scheduled.', brownouts),
-  }),
-  'brownout show': face<z.infer<typeof brownoutRefusals>>({
+  },
+  'brownout show': {
     examples: [`puente brownout show ${MOVE}`],
     text: ({ refused, ...window }) =>
       `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('No unit was refused.', {
@@ -373,14 +369,15 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
         first: 'first_at',
         last: 'last_at',
       })(refused)}`,
-  }),
-  'brownout abort': face<BrownoutView>({
+  },
+  'brownout abort': {
     examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],
     text: ({ id, merchants }) => `brown-out ${id} is aborted for ${merchants.join(', ')}`,
-  }),
+  },
 };
 
-type Trip = TripView & { merchant_id: string };
+type SafetyView = Answers['GET /api/merchants/:id/safety'];
+type Trip = Omit<Answers['GET /api/safety']['stops'][number], 'merchant_name'>;
 const trips: Columns<Trip> = {
   kind: 'kind',
   since: 'at',
@@ -391,7 +388,7 @@ const trips: Columns<Trip> = {
 };
 
 export const safetyFaces: Faces = {
-  'safety show': face<Named<Trip>[] | SafetyView>({
+  'safety show': {
     about: 'every safety stop in force; of one merchant also how near it is, and what trips it',
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
@@ -403,12 +400,12 @@ Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|
     exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: (answer) => ('mode' in answer ? (answer.unseen ?? safetyText(answer)) : allStops(answer)),
     exit: (answer) => ('mode' in answer && answer.unseen !== null ? exitCodes.failed : exitCodes.done),
-  }),
-  'safety reset': face<MerchantView>({
+  },
+  'safety reset': {
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],
     text: ({ id, revision, in_force }, { fields }) =>
       `merchant ${id}: the safety stop of ${fields.kind} is reset, revision ${revision}\nstage: ${stagesText(in_force)}`,
-  }),
+  },
 };
 
 const allStops = listed<Named<Trip>>('No safety stop is in force.', { merchant: merchantCell, ...trips });
@@ -435,7 +432,7 @@ function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: Sa
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
     `trips at ${fault_share} % faults, or ${slow_share} % calls of ${slow_ms / 1000} s or longer, of ${min_sample} calls or more in ${window_ms / 60_000} min, or at ${faults_in_a_row} faults in a row`,
-    listed('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
+    listed<Trip>('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
     listed<SafetyView['now'][number]>('No call on orders is counted now.', {
       kind: 'kind',
       calls: 'calls',

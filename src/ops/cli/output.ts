@@ -119,7 +119,7 @@ type Cell = string | number | null | undefined;
 export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>;
 
 /** Null is an empty cell. */
-export function table<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
+export function table<Row>(columns: Columns<NoInfer<Row>>, rows: readonly Row[]): string {
   const cells = Object.values(columns);
   const cellOf = (row: Row, cell: Columns<Row>[string]): string =>
     String((typeof cell === 'function' ? cell(row) : row[cell]) ?? '');
@@ -130,7 +130,7 @@ export function table<Row>(columns: Columns<Row>, rows: readonly Row[]): string 
 }
 
 /** A table, or `none` for an empty list. */
-export function listed<Row>(none: string, columns: Columns<Row>): (rows: readonly Row[]) => string {
+export function listed<Row>(none: string, columns: Columns<NoInfer<Row>>): (rows: readonly Row[]) => string {
   return (rows) => (rows.length === 0 ? none : table(columns, rows));
 }
 

@@ -2,15 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Command, CommanderError } from 'commander';
-import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { ApplyView } from '../plan/apply.ts';
-import type { driftView } from '../plan/drift.ts';
 import type { PlanView } from '../plan/plan.ts';
 import { type Columns, counted, exitCodes, listed, namedAs, print, readInput, table } from './output.ts';
-import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
-
-type DriftView = z.infer<typeof driftView>['drifted'];
+import { call, callRow, type Faces, type Fields, type Given } from './rows.ts';
 
 /** As Terraform's detailed exit codes have it; so wrong usage, which is 2 elsewhere, is 1 here. */
 const WOULD_CHANGE = 2;
@@ -29,7 +25,7 @@ An entry takes the settings of \`puente merchants set\` (null: the default), sta
 A secret is stored elsewhere: env:NAME names a variable of the command, file:PATH a file, from the folder of the YAML file on.`;
 
 export const planFaces: Faces = {
-  plan: face<PlanView>({
+  plan: {
     about: 'what a file of merchants would change, and what has drifted from it',
     notes: `${FILE}
 Nothing is changed. Each move is judged as \`puente stage --dry-run\` does. Drift is what was changed by hand since the last apply.`,
@@ -46,19 +42,19 @@ Nothing is changed. Each move is judged as \`puente stage --dry-run\` does. Drif
     input: fileOf,
     text: planText,
     exit: ({ changes, refused }) => (refused > 0 ? exitCodes.failed : changes > 0 ? WOULD_CHANGE : exitCodes.done),
-  }),
-  'plan drift': face<DriftView>({
+  },
+  'plan drift': {
     about: 'what was changed by hand since a file was last applied, without the file',
     more: usageAsUsual,
     examples: ['puente plan drift'],
-    text: listed<DriftView[number]>('No merchant has drifted from the file that was last applied to it.', {
+    text: listed('No merchant has drifted from the file that was last applied to it.', {
       merchant: ({ merchant_id, name }) => (name === null ? merchant_id : `${merchant_id} ${name}`),
       file: 'file',
       applied: 'applied_at',
       drift: ({ drift }) => drift.join('\n'),
     }),
-  }),
-  'plan export': face<{ text: string }>({
+  },
+  'plan export': {
     about: 'the file of merchants as they are now, to begin with',
     notes: 'Secrets and notice URLs are left out; comments say where there is one.',
     more: usageAsUsual,
@@ -69,8 +65,8 @@ Nothing is changed. Each move is judged as \`puente stage --dry-run\` does. Drif
     ],
     args: ['merchants'],
     text: ({ text }) => text.trimEnd(),
-  }),
-  apply: face<ApplyView>({
+  },
+  apply: {
     about: 'make the changes of a plan, each as by hand and with its own audit line',
     notes: `${FILE}
 The plan is shown and confirmed first; --yes confirms it beforehand. When anything has changed since the plan, nothing is made:
@@ -90,7 +86,7 @@ with --plan, since the plan of that digest. What is refused is left out and list
     ask: applied,
     text: applyText,
     exit: ({ not_made }) => (not_made > 0 ? exitCodes.failed : exitCodes.done),
-  }),
+  },
 };
 
 /** Commander ends wrong usage with the code 2, which would read as changes. */
@@ -136,7 +132,7 @@ function secretOf(reference: string, folder: string): string {
 async function applied(given: Given): Promise<ApplyView | undefined> {
   const { reason, ...fields } = given.fields;
   const { yes, plan: wanted, json } = given.options;
-  const plan = (await callRow('POST /api/plan', given, fields, true)) as PlanView; // the API's own shape
+  const plan = await callRow('POST /api/plan', given, fields, true);
   if (json !== true) print({}, plan, planText(plan));
   if (plan.changes > 0 && yes !== true) await confirmed(plan, json !== true);
   return (await call({ ...given, fields: { ...given.fields, plan: wanted ?? plan.plan } }, true)) as ApplyView; // the API's own shape

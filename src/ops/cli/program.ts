@@ -11,7 +11,7 @@ import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
 import { planFaces } from './plan.ts';
 import { rampFaces } from './ramps.ts';
-import { addRowCommands, type Faces } from './rows.ts';
+import { type AnyFaces, addRowCommands } from './rows.ts';
 import { auditFaces, fleetFaces, incidentFaces, noticeFaces, traceFaces } from './sales.ts';
 import { addMigrateStoreCommand, addRestoreCommand, type MigrateStore, type Restore } from './store.ts';
 
@@ -43,7 +43,7 @@ export function puenteProgram(parts: ProgramParts): Command {
     exits: Object.fromEntries(EXITS),
     variables: OPS_VARIABLES,
   });
-  const group = (title: string, ...faces: Faces[]): void => {
+  const group = (title: string, ...faces: AnyFaces[]): void => {
     program.commandsGroup(`${title}:`);
     for (const some of faces) addRowCommands(program, some);
   };
@@ -78,7 +78,7 @@ export function puenteProgram(parts: ProgramParts): Command {
   return program;
 }
 
-const openApiFaces: Faces = {
+const openApiFaces: AnyFaces = {
   openapi: {
     about: 'the OpenAPI 3.1 document of the ops API, for tools and client generators',
     examples: ['puente openapi > puente-openapi.json'],

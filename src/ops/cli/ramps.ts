@@ -5,10 +5,10 @@ import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/written.ts';
 import { judgementText, MOVE } from './moves.ts';
 import { listed, merchantCell, table } from './output.ts';
-import { type Faces, face } from './rows.ts';
+import type { Faces } from './rows.ts';
 
 export const rampFaces: Faces = {
-  ramp: face<RampView | RampPreview['merchants']>({
+  ramp: {
     about: 'raise merchants in steps, each as far as its evidence allows',
     notes: `
 A merchant begins on shadow or on a canary. Each step puts a share of its units on orders; 100 is stage orders. It goes on when the
@@ -30,10 +30,10 @@ paused. Where a second approver is needed, one approval is for all steps.`,
         .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
     input: ({ fields, options: { steps, soak: soak_ms } }) => ({ ...fields, steps, soak_ms }),
     text: (answer) => (Array.isArray(answer) ? previewText(answer) : rampText(answer)),
-  }),
-  'ramps list': face<RampView[]>({
+  },
+  'ramps list': {
     examples: ['puente ramps list --open'],
-    text: listed<RampView>('No ramp yet; `puente ramp --help` says how to start one.', {
+    text: listed('No ramp yet; `puente ramp --help` says how to start one.', {
       ramp: 'id',
       started: 'created_at',
       by: 'who',
@@ -45,20 +45,20 @@ paused. Where a second approver is needed, one approval is for all steps.`,
           .map((one) => `${merchantCell(one)} ${one.state === 'skipped' ? 'out of the ramp' : one.now}`)
           .join('\n'),
     }),
-  }),
-  'ramps show': face<RampView | RampStepView>({
+  },
+  'ramps show': {
     about: 'a ramp merchant by merchant, or what the next step of one of them waits for',
     examples: [`puente ramps show ${MOVE}`, `puente ramps show ${MOVE} 700100200`],
     text: (answer) => ('conditions' in answer ? stepText(answer) : rampText(answer)),
-  }),
-  'ramps approve': face<RampView>({
+  },
+  'ramps approve': {
     notes: 'The person who proposed it can not approve it. Each step is judged when its time has come.',
     examples: [`puente ramps approve ${MOVE} --reason "looked at the steps with the shop"`],
     text: rampText,
-  }),
-  'ramps pause': face<RampView>({ examples: [`puente ramps pause ${MOVE} --reason "a holiday"`], text: rampText }),
-  'ramps resume': face<RampView>({ examples: [`puente ramps resume ${MOVE} --reason "repaired"`], text: rampText }),
-  'ramps cancel': face<RampView>({ examples: [`puente ramps cancel ${MOVE} --reason "not now"`], text: rampText }),
+  },
+  'ramps pause': { examples: [`puente ramps pause ${MOVE} --reason "a holiday"`], text: rampText },
+  'ramps resume': { examples: [`puente ramps resume ${MOVE} --reason "repaired"`], text: rampText },
+  'ramps cancel': { examples: [`puente ramps cancel ${MOVE} --reason "not now"`], text: rampText },
 };
 
 const MILLISECONDS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,7 +1,7 @@
 /** Makes commands from ops API rows: arguments and flags from path and schemas, one call, an answer as JSON or text. */
 import { Argument, type Command, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
-import type { RowName } from '../api/route.ts';
+import type { Answers, CommandAnswers } from '../api/api.ts';
 import { type CommandRow, commandRows, type FieldSchema } from '../api/rows.ts';
 import { type Manual, withManual } from './help.ts';
 import { callOps, type OpsAsk } from './ops-client.ts';
@@ -39,8 +39,10 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
   exit?(answer: Answer, given: Given): number;
 }
 
-/** By command, in the order of the help. */
-export type Faces = Readonly<Record<string, Face>>;
+/** By command, in the order of the help; each is typed by what its rows answer. */
+export type Faces = { readonly [Command in keyof CommandAnswers]?: Face<CommandAnswers[Command]> };
+/** Also commands that answer something else than their rows. */
+export type AnyFaces = Readonly<Record<string, Face>>;
 export type Fields = Record<string, unknown>;
 
 export interface Given {
@@ -49,11 +51,6 @@ export interface Given {
   /** Given query or body fields by name. */
   fields: Fields;
   options: Output & Record<string, unknown>;
-}
-
-/** Types a face by its answer. */
-export function face<Answer>(made: Face<Answer>): Face<Answer> {
-  return made;
 }
 
 /** Descriptions of commands that only group others. */
@@ -74,7 +71,7 @@ const HOLDERS: Readonly<Record<string, string>> = {
 };
 
 /** @throws TypeError for a face whose command no row has. */
-export function addRowCommands(program: Command, faces: Faces): void {
+export function addRowCommands(program: Command, faces: AnyFaces): void {
   for (const [name, one] of Object.entries(faces)) addRowCommand(program, name, one);
 }
 
@@ -281,11 +278,16 @@ export async function call({ row, path, fields, options }: Given, is_long = fals
   return listIn(await callOps(options, requestOf({ row, path, fields: { ...fields, ...revision } }), is_long));
 }
 
-/** Calls another row with the same path and options. @throws TypeError for an unknown row. */
-export function callRow(name: RowName, given: Given, fields: Fields = {}, is_long = false): Promise<unknown> {
+/** Calls another row with the same path and options; its revision is not read. @throws TypeError for an unknown row. */
+export async function callRow<Name extends keyof Answers>(
+  name: Name,
+  given: Given,
+  fields: Fields = {},
+  is_long = false,
+): Promise<Answers[Name]> {
   const row = commandRows.find(({ method, path }) => `${method} ${path}` === name);
   if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
-  return call({ ...given, row, fields }, is_long);
+  return callOps(given.options, requestOf({ ...given, row, fields }), is_long) as Promise<Answers[Name]>; // the API's own shape
 }
 
 /** Fields go into the body where the row has one, else into the query. */

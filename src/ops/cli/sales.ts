@@ -4,12 +4,9 @@ import type { z } from 'zod';
 import { factText } from '../../locales/message.ts';
 import { timeText } from '../../locales/words.ts';
 import type { receiversView } from '../api/notices.ts';
-import type { AuditView, ChainView } from '../audit.ts';
+import type { ChainView } from '../audit.ts';
 import type { FleetLine, FleetView } from '../fleet/line.ts';
-import type { ReceiverView, TestView } from '../incidents/alerts.ts';
-import type { IncidentView } from '../incidents/incidents.ts';
-import type { AttemptView, NoticeView } from '../notices.ts';
-import type { AcceptedDisagreement, Disagreements } from '../reconcile/mismatches.ts';
+import type { AttemptView } from '../notices.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
@@ -26,10 +23,10 @@ import {
   table,
   withName,
 } from './output.ts';
-import { type Faces, face, type Given } from './rows.ts';
+import type { Faces, Given } from './rows.ts';
 
 export const fleetFaces: Faces = {
-  fleet: face<FleetView>({
+  fleet: {
     notes: `
 Rates, faults and waits are those of the last hour; faults are caused by Puente or upstream, never by a shop or a card.
 Verdicts are made in the background after this command is called: for "unjudged", repeat it a little later;
@@ -45,7 +42,7 @@ puente can-migrate <merchant> judges one at once.`,
     more: (fleet) => void fleet.option('--reversed', 'reverse the order'),
     input: ({ fields, options }) => ({ ...fields, ...(options.reversed === true ? { order: 'reversed' } : {}) }),
     text: (view) => (view.found === 0 ? none(view) : fleetText(view)),
-  }),
+  },
 };
 
 function none({ totals }: FleetView): string {
@@ -84,7 +81,7 @@ function laneText({ health, open, draining }: FleetLine, lane: 'legacy' | 'order
 }
 
 export const traceFaces: Faces = {
-  sales: face<SalesView>({
+  sales: {
     notes: `
 A refunded sale counts as paid. "not_known": no answer or event has shown how it ended, as of most sales on legacy.`,
     examples: [
@@ -96,8 +93,8 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
       'puente sales --lane orders --family point --state declined --since 2026-01-31T00:00:00Z',
     ],
     text: salesText,
-  }),
-  'sales disagreements': face<Disagreements>({
+  },
+  'sales disagreements': {
     examples: ['puente sales disagreements 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
     text: ({ id, amount, currency, disagreements, newest, in_the_way }) =>
       [
@@ -108,8 +105,8 @@ A refunded sale counts as paid. "not_known": no answer or event has shown how it
         in_the_way ??
           `Once nothing can repair it: puente sales acknowledge ${oneLine(id)} --expected ${newest} --reason …`,
       ].join('\n'),
-  }),
-  'sales acknowledge': face<AcceptedDisagreement>({
+  },
+  'sales acknowledge': {
     notes: `
 For a sale that is lost, or that upstream knows otherwise, once nothing can repair it: \`puente reconcile\` and the vendor's
 panel come first. It takes the id that the finding names, and the line that \`puente sales disagreements\` shows last:
@@ -119,15 +116,15 @@ amount, who accepted it, when and why. Another disagreement of the same sale is 
       "puente sales acknowledge 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10 --expected 128 --reason 'refunded in cash, case 1234'",
     ],
     text: ({ what }) => what,
-  }),
-  trace: face<Trace[]>({
+  },
+  trace: {
     notes:
       "The id may be a legacy id, an order, payment, merchant order or refund, a till's reference, a notice or an exchange.",
     examples: ['puente trace 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10', 'puente trace sale-1 --merchant 700100200 --rules'],
     args: ['id'],
     more: (trace) => void trace.option('--rules', 'show the table rows that fired, with their reasons'),
     text: (traces, { options }) => traces.map((one) => storyText(one, options.rules === true)).join('\n\n'),
-  }),
+  },
 };
 
 function salesText({ sales, next, searched_to }: SalesView): string {
@@ -191,11 +188,10 @@ function headOf(sale: SaleView, found_as: string): string {
   ].join('\n');
 }
 
-type NoticeDetails = NoticeView & { tries: AttemptView[] };
 const NOTICE = '3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
 
 export const noticeFaces: Faces = {
-  'notices list': face<NoticeView[]>({
+  'notices list': {
     examples: ['puente notices list --merchant 700100200 --state pending'],
     text: listed('No notice matches.', {
       notice: 'id',
@@ -208,8 +204,8 @@ export const noticeFaces: Faces = {
       last: ({ last_attempt: last }) =>
         last === null ? 'none' : `${last.outcome}${last.status === null ? '' : ` ${last.status}`}`,
     }),
-  }),
-  'notices receivers': face<z.infer<typeof receiversView>>({
+  },
+  'notices receivers': {
     examples: [
       'puente notices receivers',
       'puente notices receivers --merchant 700100200 --since 2026-01-31T00:00:00Z',
@@ -224,8 +220,8 @@ export const noticeFaces: Faces = {
         refused: 'refused',
         held: 'held',
       })(receivers)}\nnotices made from ${since} to ${until}`,
-  }),
-  'notices test': face<AttemptView>({
+  },
+  'notices test': {
     examples: ["puente notices test 700100200 --reason 'its new address'"],
     exits: { done: 'acknowledged', failed: 'not acknowledged, or a failed call' },
     args: ['merchant'],
@@ -233,8 +229,8 @@ export const noticeFaces: Faces = {
     text: ({ outcome, url, detail, duration_ms }) =>
       `${outcome === 'delivered' ? 'acknowledged' : 'not acknowledged'}: ${url ?? 'nothing was sent'}, ${duration_ms} ms\n${detail}`,
     exit: ({ outcome }) => (outcome === 'theirs' || outcome === 'ours' ? exitCodes.failed : exitCodes.done),
-  }),
-  'notices show': face<NoticeDetails>({
+  },
+  'notices show': {
     examples: [`puente notices show ${NOTICE}`],
     text({ tries, last_attempt: _last, ...notice }) {
       const attempts = listed<AttemptView>('No attempt yet.', {
@@ -247,8 +243,8 @@ export const noticeFaces: Faces = {
       });
       return `${facts(notice)}\n${attempts(tries)}`;
     },
-  }),
-  'notices replay': face<NoticeView | { notices: number; dry_run: boolean; delivered_left_out: number }>({
+  },
+  'notices replay': {
     about: 'send a notice again now, or all of a window that --since and --until name',
     examples: [
       `puente notices replay ${NOTICE} --reason 'the shop lost it'`,
@@ -262,16 +258,16 @@ export const noticeFaces: Faces = {
       const line = `notices ${dry_run ? 'that would be redelivered' : 'due now'}: ${notices}`;
       return left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`;
     },
-  }),
+  },
 };
 
 export const incidentFaces: Faces = {
-  'incidents list': face<IncidentView[]>({
+  'incidents list': {
     notes: `
 Each is opened once for its merchant and kind, and counted up until it closes: by itself when it is over, or with
 puente incidents close where only a person can judge (mismatch, data_lost, bulk_stopped).`,
     examples: ['puente incidents list --state open', 'puente incidents list --merchant 700100200 --kind mismatch'],
-    text: listed<IncidentView>('No incident matches.', {
+    text: listed('No incident matches.', {
       incident: 'id',
       opened: 'opened_at',
       state: ({ state, closed_at }) => closed_at ?? state,
@@ -280,14 +276,14 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
       count: 'count',
       why: 'reason',
     }),
-  }),
-  'incidents close': face<IncidentView>({
+  },
+  'incidents close': {
     examples: [`puente incidents close ${NOTICE} --reason "compared with the panel of the vendor"`],
     text: ({ id, kind, merchant }) => `incident ${id} is closed: ${kind}, merchant ${merchant ?? 'all'}`,
-  }),
-  'alerts list': face<ReceiverView[]>({
+  },
+  'alerts list': {
     examples: ['puente alerts list'],
-    text: listed<ReceiverView>('No receiver is set: see alerts.receivers in config/README.md.', {
+    text: listed('No receiver is set: see alerts.receivers in config/README.md.', {
       receiver: 'receiver',
       host: 'host',
       form: 'form',
@@ -295,15 +291,15 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
       waiting: 'waiting',
       last: ({ last, refused }) => refused ?? (last === null ? 'none' : `${last.state}: ${last.detail}`),
     }),
-  }),
-  'alerts test': face<{ are_acknowledged: boolean; tests: TestView[] }>({
+  },
+  'alerts test': {
     examples: [
       'puente alerts test --reason "a new channel"',
       'puente alerts test --receiver ops --reason "its new address"',
     ],
     exits: { done: 'it was delivered to every receiver', failed: 'one did not answer 2xx, or the settings name none' },
     text: ({ tests }) =>
-      table<TestView>(
+      table(
         {
           receiver: 'receiver',
           result: ({ is_delivered }) => (is_delivered ? 'delivered' : 'failed'),
@@ -312,11 +308,11 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
         tests,
       ),
     exit: ({ are_acknowledged }) => (are_acknowledged === false ? exitCodes.failed : exitCodes.done),
-  }),
+  },
 };
 
 export const auditFaces: Faces = {
-  'audit list': face<AuditView[]>({
+  'audit list': {
     examples: ['puente audit list --subject 700100200 --action stage'],
     text: listed('No decision matches.', {
       line: 'sequence',
@@ -327,8 +323,8 @@ export const auditFaces: Faces = {
       change: ({ change, detail }) => change || shortly(detail),
       reason: 'reason',
     }),
-  }),
-  'audit verify': face<ChainView>({
+  },
+  'audit verify': {
     notes: `
 The lines alone can't show that the newest ones were cut off. Store the head hash elsewhere and pass it with --expect next time.`,
     examples: ['puente audit verify', 'puente audit verify --expect 128:9f2c...'],
@@ -344,7 +340,7 @@ The lines alone can't show that the newest ones were cut off. Store the head has
     is_long: true,
     text: verdictOf,
     exit: ({ intact }) => (intact ? exitCodes.done : exitCodes.broken_chain),
-  }),
+  },
 };
 
 /** Verifies the chain that a report relies on; a broken chain goes to standard error and sets the exit code. */

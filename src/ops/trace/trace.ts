@@ -175,10 +175,7 @@ function shownText(reference: string | null): string | null {
   return reference === null ? null : maskText(reference, true);
 }
 
-/** `messages`: the till's request and answer, and the upstream request and answer; null unless they were captured. */
-export type CallView = Awaited<ReturnType<typeof viewCall>>;
-
-/** @throws PuenteError not_found. */
+/** `messages`: the till's request and answer, and the upstream request and answer; null unless they were captured. @throws PuenteError not_found. */
 export async function viewCall(ports: Ports, id: string) {
   const found = await ports.store.exchanges.exchange(id);
   if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));

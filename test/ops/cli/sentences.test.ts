@@ -4,10 +4,10 @@ import { expect, it } from 'vitest';
 import { readinessFaces } from '../../../src/ops/cli/evidence.ts';
 import { reconcileFaces } from '../../../src/ops/cli/files.ts';
 import { bulkFaces } from '../../../src/ops/cli/moves.ts';
-import type { Faces, Given } from '../../../src/ops/cli/rows.ts';
+import type { AnyFaces, Given } from '../../../src/ops/cli/rows.ts';
 import { auditFaces, traceFaces } from '../../../src/ops/cli/sales.ts';
 
-const faces: Faces = { ...auditFaces, ...bulkFaces, ...readinessFaces, ...reconcileFaces, ...traceFaces };
+const faces: AnyFaces = { ...auditFaces, ...bulkFaces, ...readinessFaces, ...reconcileFaces, ...traceFaces };
 const SALE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
 const at = '2026-01-31T09:00:00.000Z';
 const of = { merchant_id: '700100200', merchant_name: 'Café Sur', unit: 'PAX_1', legacy_id: SALE, order_id: 'ORD1' };
