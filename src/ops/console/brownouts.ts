@@ -4,7 +4,7 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import { whomFields, whomOf } from './bulk.ts';
-import { type Form, instantOf, type Page, type Visit } from './kit.ts';
+import { type Form, instantOf, type Page, reasonForm, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, reasonField, section, table } from './parts.ts';
 
 const windowList: Page = {
@@ -85,12 +85,5 @@ export const brownoutForms: readonly Form[] = [
       return '/brownouts?done=scheduled';
     },
   },
-  {
-    path: '/brownouts/:id/abort',
-    page: windowList,
-    async send({ ask, path }, { reason }) {
-      await ask('POST /api/brownouts/:id/abort', { path, body: { reason } });
-      return '/brownouts?done=aborted';
-    },
-  },
+  reasonForm('/brownouts/:id/abort', windowList, 'POST /api/brownouts/:id/abort', () => '/brownouts?done=aborted'),
 ];

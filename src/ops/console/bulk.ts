@@ -7,7 +7,7 @@ import type { bulkMovesView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf } from '../html.ts';
 import { bulkItems } from '../moves/written.ts';
-import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, given, linkTo, type Page, reasonForm, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
 
 type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
@@ -125,15 +125,9 @@ export const bulkForms: readonly Form[] = [
       return `/bulk/${id}?done=started`;
     },
   },
-  {
-    path: '/bulk/:id/abort',
-    page: bulkPage,
-    async send({ ask, path }, { reason }) {
-      const id = path.id ?? '';
-      await ask('POST /api/bulk/:id/abort', { path: { id }, body: { reason } });
-      return `/bulk/${encodeURIComponent(id)}?done=aborted`;
-    },
-  },
+  reasonForm('/bulk/:id/abort', bulkPage, 'POST /api/bulk/:id/abort', ({ id = '' }) => {
+    return `/bulk/${encodeURIComponent(id)}?done=aborted`;
+  }),
 ];
 
 /** Without a list and without a condition neither is sent, and the API refuses: nobody moves the fleet by an empty form. */

@@ -7,7 +7,7 @@ import { conditionKinds, incidentKinds } from '../../proxy/records/incidents.ts'
 import type { receiversView } from '../api/incidents.ts';
 import { type Content, type Html, html, says, saysAll, timeOf } from '../html.ts';
 import type { incidentView } from '../incidents/incidents.ts';
-import { type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Form, given, instantOf, linkTo, merchantPath, type Page, reasonForm, type Visit } from './kit.ts';
 import { actForm, badge, field, hidden, merchantLink, restOf, section, table, unlessUnseen } from './parts.ts';
 
 const SHOWN = 100;
@@ -85,15 +85,6 @@ function lastOf(
   return html`${badge(state === 'delivered' ? 'good' : 'bad', timeOf(words, at))} ${says(words, detail, said)}`;
 }
 
-const close: Form = {
-  path: '/incidents/:id/close',
-  page: incidentPage,
-  async send({ ask, path }, { reason }) {
-    await ask('POST /api/incidents/:id/close', { path, body: { reason } });
-    return '/incidents?done=incident_closed';
-  },
-};
-
 const test: Form = {
   path: '/alerts/test',
   page: incidentPage,
@@ -108,4 +99,9 @@ const test: Form = {
   },
 };
 
-export const incidentForms: readonly Form[] = [close, test];
+export const incidentForms: readonly Form[] = [
+  reasonForm('/incidents/:id/close', incidentPage, 'POST /api/incidents/:id/close', () => {
+    return '/incidents?done=incident_closed';
+  }),
+  test,
+];

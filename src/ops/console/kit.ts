@@ -120,6 +120,18 @@ export interface Form {
   send(visit: Visit, fields: Fields): Promise<string | Shown>;
 }
 
+/** A form with a reason alone, for a row that takes no more. @param next the path to redirect to. */
+export function reasonForm(path: string, page: Page, row: keyof Answers, next: (named: Fields) => string): Form {
+  return {
+    path,
+    page,
+    async send({ ask, path: named }, { reason }) {
+      await ask(row, { path: named, body: { reason } });
+      return next(named);
+    },
+  };
+}
+
 export interface Download {
   path: string;
   /** Shown with a refusal. */

@@ -8,7 +8,7 @@ import { OTHERS } from '../../mapping/tables.ts';
 import type { noticesView, receiversView } from '../api/notices.ts';
 import { durationOf, type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
-import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, given, instantOf, linkTo, type Page, reasonForm, type Visit } from './kit.ts';
 import {
   actForm,
   badge,
@@ -101,15 +101,9 @@ ${section('redeliver', t('redeliver.title'), actForm(visit, `/notices/${encodeUR
   },
 };
 
-const redeliverOne: Form = {
-  path: '/notices/:id/replay',
-  page: noticePage,
-  async send({ ask, path }, { reason }) {
-    const id = path.id ?? '';
-    await ask('POST /api/notices/:id/replay', { path: { id }, body: { reason } });
-    return `/notices/${encodeURIComponent(id)}?done=redelivered`;
-  },
-};
+const redeliverOne = reasonForm('/notices/:id/replay', noticePage, 'POST /api/notices/:id/replay', ({ id = '' }) => {
+  return `/notices/${encodeURIComponent(id)}?done=redelivered`;
+});
 
 /** The first form counts; the second sends that count as `expected`, and the API redelivers only if it is still right. */
 const redeliverMany: Form = {
