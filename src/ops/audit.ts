@@ -1,12 +1,13 @@
 /** The audit trail for operators: read it, and verify its hash chain. */
 import { z } from 'zod';
+import { INTENT_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts';
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
 import { type AuditEntry, type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { routedKinds } from '../proxy/routing/merchant.ts';
 import { BY_ITSELF } from './api/person.ts';
-import { defined, instant, iso, listLimit, pagesOf, said, shown, time } from './fields.ts';
+import { defined, instant, iso, listLimit, merchantId, pagesOf, said, shown, time } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -63,6 +64,16 @@ export function reasonOf({ who, reason, detail }: Pick<AuditLine, 'who' | 'reaso
 export function whyOf(reason: string): { why: string; said: Said | null } {
   const { text, said } = readStored(reason);
   return { why: text, said };
+}
+
+/** The merchant that a line is about: one that it names, or that of its sale; null for the whole installation. */
+export async function merchantOfLine(
+  { links }: Pick<Ports['store'], 'links'>,
+  { subject, detail }: AuditLine,
+): Promise<string | null> {
+  if (typeof detail.merchant === 'string') return detail.merchant;
+  if (INTENT_ID.test(subject)) return (await links.link(subject))?.merchant_id ?? null;
+  return merchantId.safeParse(subject).data ?? null;
 }
 
 /** Sequence of the newest line, about a subject or any; 0 for none. */
@@ -203,9 +214,11 @@ function* changesIn(detail: AuditLine['detail']): Generator<Spoken> {
   }
   for (const [name, value] of Object.entries(after)) {
     if (name === 'stage') yield routeSaid(kind, before, after, detail.rollback === true);
-    else if (isOneOf(routedKinds, name)) yield routeSaid(name, recordOf(before[name]), recordOf(value), false);
+    else if (routedKinds.some((one) => one === name))
+      yield routeSaid(name, recordOf(before[name]), recordOf(value), false);
     else if (name === 'units_in' || name === 'units_out') yield* unitsSaid(name, before[name], value);
-    else if (name !== 'share') yield settingSaid(name, before[name], value);
+    else if (name !== 'share')
+      yield say('line.setting', { setting: name, before: wordOf(name, before[name]), after: wordOf(name, value) });
   }
   for (const setting of Array.isArray(detail.secrets) ? detail.secrets : [])
     yield say('line.secret', { setting: String(setting) });
@@ -217,10 +230,6 @@ type Facts = Record<string, unknown>;
 
 function recordOf(value: unknown): Facts {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Facts) : {}; // any JSON object
-}
-
-function isOneOf(names: readonly string[], name: string): boolean {
-  return names.includes(name);
 }
 
 function routeSaid(kind: string | null, before: Facts, after: Facts, is_rollback: boolean): Spoken {
@@ -245,10 +254,6 @@ function unitsSaid(setting: string, before: unknown, after: unknown): Spoken[] {
     ...(added.length === 0 ? [] : [say('line.added', { setting, units: added })]),
     ...(removed.length === 0 ? [] : [say('line.removed', { setting, units: removed })]),
   ];
-}
-
-function settingSaid(setting: string, before: unknown, after: unknown): Spoken {
-  return say('line.setting', { setting, before: wordOf(setting, before), after: wordOf(setting, after) });
 }
 
 function wordOf(setting: string, value: unknown): Spoken {

@@ -1,8 +1,10 @@
 /** Fields that many operations share (instants, merchants, limits, reasons), and reading a list page by page. */
+
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import type { Said } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
+import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { maskWritten } from '../proxy/evidence/redact-text.ts';
 import type { ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
 import type { ExchangeStore } from './ports.ts';
@@ -103,7 +105,7 @@ export async function* pagesOf<Row extends { sequence: number }>(
     yield page;
     if (page.length < size) return;
     last = page.at(-1)?.sequence ?? last;
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
 }
 

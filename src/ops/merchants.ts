@@ -1,11 +1,12 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import { folded } from '../mapping/near.ts';
+import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { maskWritten, shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {

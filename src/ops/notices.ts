@@ -1,9 +1,11 @@
 /** Notices for operators: look them up and redeliver them, each time with a reason and an audit line. */
+
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
 import { OTHERS } from '../mapping/tables.ts';
+import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { type Sender, sendOnce } from '../proxy/notices/delivery.ts';
 import { receiverFinder } from '../proxy/notices/request.ts';
 import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records/notices.ts';
@@ -123,7 +125,7 @@ export async function receiverLines(
     signal?.throwIfAborted();
     const slice = { since: from, until: to, merchant_id: merchant };
     for (const sum of await ports.store.notices.sumAttempts(defined(slice))) add(receivers, sum);
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   const lines = [...receivers.values()].map(({ theirs: refused, ours: held, delivered, ...one }) => {
     const tried = delivered + refused;

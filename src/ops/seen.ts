@@ -1,10 +1,11 @@
 /** Merchants and units that Puente has seen: the only ones that an action may change, unless it makes one on purpose. */
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { folded, MOST_NEAR, nearTo } from '../mapping/near.ts';
+import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import { reasonAlone } from './fields.ts';
 import { openSales } from './open-sales.ts';

@@ -219,14 +219,10 @@ export const sameOriginOnly: RequestHandler = (request, _response, next) => {
   const site = request.headers['sec-fetch-site'];
   const { origin } = request.headers;
   const is_foreign = site !== undefined && site !== 'same-origin' && site !== 'none';
-  if (is_foreign || (origin !== undefined && !isOwnOrigin(origin, request)))
+  if (is_foreign || (origin !== undefined && URL.parse(origin)?.host !== request.headers.host?.toLowerCase()))
     throw new PuenteError('forbidden', say('refusal.other_origin', {}));
   next();
 };
-
-function isOwnOrigin(origin: string, request: Request): boolean {
-  return URL.parse(origin)?.host === request.headers.host?.toLowerCase();
-}
 
 /** The name in a Host header, without port and brackets; '' for none, or for an invalid one. */
 function hostName(header: string | undefined): string {

@@ -1,6 +1,8 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
+
 import { PuenteError } from '../../error.ts';
 import { bytesText } from '../../locales/words.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
@@ -27,7 +29,7 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
   for (const merchant of merchants) {
     findings.push(...(await credentialFinding(ports, merchant)), ...(await noticeFinding(ports, merchant, checkUrl)));
     // Payments come first: they run between two of thousands of merchants.
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   if (findings.length === 0)
     return [about('merchants').fine(`${merchants.length}, each with a credential and a notice URL`)];

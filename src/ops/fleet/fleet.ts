@@ -1,8 +1,6 @@
 /** The whole fleet at a glance: all viewers share one read, so that many cost as much as one. */
-import { INTENT_ID } from '../../contract/identifiers.ts';
-import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { whyOf } from '../audit.ts';
+import { merchantOfLine, whyOf } from '../audit.ts';
 import { DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -229,16 +227,11 @@ export function createIncidents(store: Store) {
           // Erased by any process: the incident is forgotten, also for a new merchant under the same id.
           if (action === ERASE) newest.delete(line.subject);
           if (line.who !== BY_ITSELF) continue;
-          const owner = await ownerOf(store, line);
+          const owner = await merchantOfLine(store, line);
           if (owner !== null) newest.set(owner, { at: iso(at), what: action, ...whyOf(reason) });
         }
         after = page.at(-1)?.sequence ?? after;
       }
     },
   };
-}
-
-async function ownerOf(store: Store, { subject, detail }: AuditLine): Promise<string | null> {
-  if (typeof detail.merchant === 'string') return detail.merchant;
-  return INTENT_ID.test(subject) ? ((await store.links.link(subject))?.merchant_id ?? null) : subject;
 }

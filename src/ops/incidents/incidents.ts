@@ -1,6 +1,5 @@
 /** Incidents: what stands in an operator's way, made of conditions in the store and of lines that Puente wrote to the audit. */
 import { z } from 'zod';
-import { INTENT_ID } from '../../contract/identifiers.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
@@ -15,6 +14,7 @@ import {
   type lineKinds,
 } from '../../proxy/records/incidents.ts';
 import { BY_ITSELF } from '../api/person.ts';
+import { merchantOfLine } from '../audit.ts';
 import {
   DAY_MS,
   defined,
@@ -159,7 +159,7 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
       last = sequence;
       const kind = action.startsWith(MISMATCH) ? 'mismatch' : KINDS[action];
       if (who !== BY_ITSELF || kind === undefined || (kind === 'mismatch' && detail.repaired === true)) continue;
-      const merchant_id = await merchantOf(ports, line);
+      const merchant_id = (await merchantOfLine(store, line)) ?? '';
       const subject = subjectOf(line, kind);
       const incident = { id: memory.ids.legacyId(clock.now()), kind, merchant_id, subject, opened_at: at, last_at: at };
       const sample = action === 'ramp paused' ? subject : about === merchant_id ? null : about;
@@ -173,13 +173,6 @@ function subjectOf({ action, detail }: AuditLine, kind: IncidentKind): string {
   if (kind === 'mismatch') return action.slice(MISMATCH.length);
   if (action === 'ramp paused') return String(detail.ramp);
   return kind === 'terminal_held' && typeof detail.unit === 'string' ? detail.unit : '';
-}
-
-/** '' for a line about the whole installation. */
-async function merchantOf({ store }: IncidentPorts, { subject, detail }: AuditLine): Promise<string> {
-  if (typeof detail.merchant === 'string') return detail.merchant;
-  if (INTENT_ID.test(subject)) return (await store.links.link(subject))?.merchant_id ?? '';
-  return merchantId.safeParse(subject).data ?? '';
 }
 
 // For operators: list them, and close those that need a person.

@@ -108,7 +108,9 @@ export async function rollBackByAlert(
     });
   const errors: unknown[] = [];
   for (const merchant of chosen) {
-    const causes = firing.filter(({ merchant_id }) => merchants !== undefined || isAbout(merchant_id, merchant.id));
+    const causes = firing.filter(
+      ({ merchant_id }) => merchants !== undefined || merchant_id === null || merchant_id === merchant.id,
+    );
     try {
       // Pairs of Alertmanagers send each alert twice at once.
       const once = () => rollBackOnce(ports, merchant.id, causes, person);
@@ -144,10 +146,6 @@ function firingOf(ask: z.infer<typeof alertAsk>, label: string): Firing[] {
       key: `${fingerprint} ${startsAt}`,
       merchant_id: labels[label] ?? null,
     }));
-}
-
-function isAbout(named_id: string | null, id: string): boolean {
-  return named_id === null || named_id === id;
 }
 
 /** False when it is on legacy already and waits for no move, or each alert has rolled it back before. */

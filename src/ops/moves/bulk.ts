@@ -15,7 +15,7 @@ import { is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen }
 import { names_whom, selected, whom } from '../selection.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
-import { type MoveTarget, moveTarget, unitsOf } from './target.ts';
+import { moveTarget, unitsOf } from './target.ts';
 
 /** Merchants of one bulk move; its row is rewritten with every step. */
 const MOST_ITEMS = 10_000;
@@ -312,7 +312,7 @@ interface Done {
 }
 
 async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Done> {
-  const target = targetOf(bulk, item);
+  const target = moveTarget.parse({ ...bulk.move, ...item.own });
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
   const judged = await judgeFor(ports, await merchantOf(ports, item.merchant_id), target, person);
@@ -340,10 +340,6 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Do
   }
   await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id });
   return { state: 'moved', detail: encoded(changes) };
-}
-
-function targetOf(bulk: BulkMove, item: BulkItem): MoveTarget {
-  return moveTarget.parse({ ...bulk.move, ...item.own });
 }
 
 /** A merchant's own refusal goes on its line; any other error is a fault of Puente and leaves the merchant waiting. */

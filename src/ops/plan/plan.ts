@@ -1,9 +1,10 @@
 /** The plan of a file of merchants: what would change, what drifted, what would be refused; judged as by hand. */
+
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
 import { Secret } from '../../proxy/vault.ts';
 import { isEnough, type Person } from '../api/person.ts';

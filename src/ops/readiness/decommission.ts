@@ -1,6 +1,8 @@
 /** Decommission: whether legacy may be switched off, for a merchant and for the fleet, and what still needs it. */
+
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { said } from '../fields.ts';
@@ -74,7 +76,7 @@ export async function viewFleetDecommission(ports: Ports, signal: AbortSignal): 
     const found = await decommissionOf(ports, merchant, readiness);
     const { quiet_days_needed: _needed, open_until: _until, calls: _calls, units, ...line } = found;
     merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   return { merchants };
 }

@@ -1,9 +1,11 @@
 /** Mismatches in the audit chain: reported, repaired, accepted by a person, or open. */
+
 import { z } from 'zod';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
@@ -171,7 +173,7 @@ async function* linesOf({ store }: Ports, action: AuditAction): AsyncGenerator<A
     const before = lines.at(-1)?.sequence ?? Number.MAX_SAFE_INTEGER;
     lines = await store.audit.auditsOf({ action, before }, PAGE);
     yield* lines;
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   } while (lines.length === PAGE);
 }
 

@@ -1,7 +1,9 @@
 /** Reconciliation: compares open and recent links, and unmatched events, with upstream; repairs on request. */
+
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/message.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
@@ -135,7 +137,7 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
   for (;;) {
     const page: Link[] = await ports.store.history.linksChangedSince(since, after, PAGE);
     // Links of other merchants are skipped without a call to upstream, so other work gets its turn here.
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
     for (const link of page) {
       if (link.updated_at <= until && (merchant === undefined || link.merchant_id === merchant)) yield link;
     }

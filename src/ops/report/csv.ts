@@ -2,7 +2,7 @@
 import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
-import { iso } from '../fields.ts';
+import { shown } from '../fields.ts';
 import { fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
@@ -34,30 +34,19 @@ export function listCsv(part: ReportPart): CsvList<object> {
   return { header: csvLine(names), lineOf: (row) => csvLine(valuesOf(flat(row))) };
 }
 
-const EXCHANGE: Readonly<Record<string, (exchange: StoredExchange) => unknown>> = {
-  sequence: ({ sequence }) => sequence,
-  id: ({ id }) => id,
-  at: ({ at }) => iso(at),
-  merchant_id: ({ merchant_id }) => merchant_id,
-  operation: ({ operation }) => operation,
-  lane: ({ lane }) => lane,
-  stage: ({ stage }) => stage,
-  unit: ({ unit }) => unit,
-  legacy_id: ({ legacy_id }) => legacy_id,
-  status: ({ status }) => status,
-  error: ({ error }) => error,
-  outcome: ({ outcome }) => outcome,
-  duration_ms: ({ duration_ms }) => duration_ms,
-  tables_revision: ({ tables_revision }) => tables_revision,
-  losses: ({ lost }) => lost.length,
-  differences: ({ signatures }) => signatures.length,
-  verdict: ({ shadow }) => shadow?.verdict ?? null,
-  limitations: ({ limitations }) => limitations?.join(' ') ?? null,
-};
+const EXCHANGE = [
+  ...['sequence', 'id', 'at', 'merchant_id', 'operation', 'lane', 'stage', 'unit', 'legacy_id', 'status', 'error'],
+  ...['outcome', 'duration_ms', 'tables_revision', 'losses', 'differences', 'verdict', 'limitations'],
+] as const;
 
 export const exchangesCsv: CsvList<StoredExchange> = {
-  header: csvLine(Object.keys(EXCHANGE)),
-  lineOf: (exchange) => csvLine(Object.values(EXCHANGE).map((field) => field(exchange))),
+  header: csvLine(EXCHANGE),
+  lineOf({ lost, signatures, shadow, limitations, ...exchange }) {
+    const counts = { losses: lost.length, differences: signatures.length };
+    const texts = { verdict: shadow?.verdict, limitations: limitations?.join(' ') };
+    const row: Record<string, unknown> = { ...shown(exchange), ...counts, ...texts };
+    return csvLine(EXCHANGE.map((name) => row[name]));
+  },
 };
 
 const moneyNames = Object.keys(moneyLine.shape) as (keyof MoneyLine)[]; // the keys of its own form

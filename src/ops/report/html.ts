@@ -126,7 +126,8 @@ function annexesOf(report: Report, words: Words, { annex, listed, drawn, picture
     ...wholeVerdict(report, words),
     ...wholeCompletion(report, words),
     ...[whole('sums'), whole('unmatched'), whole('approvals'), is_fleet ? whole('findings') : []].flat(),
-    annex('opens', rows_of_sums && [openings(report), rows_of_sums]),
+    // The command lists sales and refunds, a line each; the options of a sum choose its own.
+    annex('opens', rows_of_sums && [html`<p>${commandFor(report, 'sales …')}</p>`, rows_of_sums]),
     // On paper the verdict of its only merchant says the same.
     listed('merchants', null, report.verdicts, is_fleet ? '' : 'screen'),
     listed('move_sums', cut('move_sums')),
@@ -203,11 +204,6 @@ function leftOut(report: Report, { t }: Words, list: CutList): Content {
   if (count === 0) return null;
   const command = list === 'approvals' || list === 'unmatched' ? commandFor(report, list) : null;
   return html` ${t('report.cut', { count })} ${command}`;
-}
-
-/** The command that lists sales and refunds, a line each; the options of a sum choose its own. */
-function openings(report: Report): Html {
-  return html`<p>${commandFor(report, 'sales …')}</p>`;
 }
 
 function commandFor({ merchant_id, period }: Report, part: string): Content {

@@ -1,6 +1,8 @@
 /** The money of a report: sales and refunds of a period by outcome, their sums, and the rows that each sum consists of. */
+
 import { say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
@@ -154,16 +156,11 @@ async function* pagesOf<Row extends { created_at: number }>(
     const rows: Row[] = await read({ ...period, after, limit: PAGE });
     yield rows.map(lineOf).filter((line) => line !== null);
     // Also after the only page of a merchant: thousands of small merchants are read one after the other.
-    await nextTick();
+    await yieldToEventLoop();
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;
     after = { created_at: last.created_at, id: idOf(last) };
   }
-}
-
-/** Payments are answered before the next page. */
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 // One row as a line of money. Nothing is guessed: what no answer or event has shown is `not_known` (`../sale-state.ts`).
@@ -267,7 +264,7 @@ export async function* wholeList(
 export async function approvalLines(ports: Ports, sales: readonly MoneyLine[]): Promise<Line<'approvals'>[]> {
   const lines: Line<'approvals'>[] = [];
   for (const [index, line] of sales.entries()) {
-    if (index % PAGE === PAGE - 1) await nextTick();
+    if (index % PAGE === PAGE - 1) await yieldToEventLoop();
     const accepted = await acceptanceFor(ports, line.id, 'approvals');
     lines.push({ ...line, state: accepted === null ? 'open' : 'acknowledged', ...namesOf(accepted) });
   }
@@ -286,7 +283,7 @@ async function* unmatchedLines(
   const unmatched = found.filter(({ kind }) => kind !== 'approvals');
   const last = new Map(unmatched.map((one) => [`${one.kind} ${one.subject}`, one]));
   for (const [index, one] of [...last.values()].entries()) {
-    if (index % PAGE === PAGE - 1) await nextTick();
+    if (index % PAGE === PAGE - 1) await yieldToEventLoop();
     const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
     const link = await store.links.link(subject);
     const fate = one.is_repaired || hasItsOrder(one, link) ? 'repaired' : await fateOf(ports, one);
@@ -302,7 +299,7 @@ async function* unmatchedLines(
   }
   for await (const page of unconfirmed)
     for (const [index, one] of page.entries()) {
-      if (index % PAGE === PAGE - 1) await nextTick();
+      if (index % PAGE === PAGE - 1) await yieldToEventLoop();
       const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } = one;
       if (last.has(`missing ${id}`)) continue;
       const kind = outcome === 'lost' ? 'lost' : 'in_doubt';

@@ -1,7 +1,9 @@
 /** Sections of a report: the fleet, notices, losses and differences, limitations met, and assumptions in force. */
+
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { lossWeights } from '../../proxy/records/evidence.ts';
 import { LATE_AFTER_MS, type NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
@@ -72,7 +74,7 @@ export async function fleetOf(
     const places = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
     fleet.findings.push(...blockers.slice(0, places).map((one) => ({ merchant_id: id, ...one })));
     fleet.left_out += Math.max(0, blockers.length - places);
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   return fleet;
 }
@@ -109,7 +111,7 @@ export async function noticeLines(
       if (of_topic !== undefined && sum.attempts === 2) of_topic.retried += sum.count;
       if (sum.state === 'delivered') totals[sum.form] += sum.count;
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   return { lines: [...lines.values()].filter(({ made }) => made > 0), days: [...days.values()], totals };
 }

@@ -1,5 +1,7 @@
 /** Background work: scheduled backups, and deletion of old records. */
+
 import { z } from 'zod';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { steadyTime } from '../../proxy/loop.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, reason } from '../fields.ts';
@@ -147,7 +149,7 @@ export async function tidyRound(
     const step = await store.tidyOld(limits, STEP_ROWS);
     for (const kind of Object.keys(sums) as RetentionKind[]) sums[kind] += step[kind]; // the keys of the line above
     if (Object.values(step).every((rows) => rows < STEP_ROWS)) break;
-    await new Promise((resolve) => setImmediate(resolve));
+    await yieldToEventLoop();
   }
   return sums;
 }
