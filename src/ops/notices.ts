@@ -21,6 +21,7 @@ import {
   rounded,
   type Shown,
   shown,
+  time,
 } from './fields.ts';
 import type { Ports } from './ports.ts';
 import { listedOf, named, namedOf, refuseUnseen } from './seen.ts';
@@ -98,28 +99,24 @@ const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Tills name receivers of their own; the attempts at further ones are counted under one name. */
 const MOST_RECEIVERS = 5_000;
 
-interface ReceiverLine {
-  merchant: string;
-  /** Without path and query; null for notices that Puente held back itself. */
-  url: string | null;
-  delivered: number;
-  /** Of the delivered, those acknowledged more than `LATE_AFTER_MS` after their notice was made. */
-  late: number;
-  refused: number;
-  held: number;
-  /** Percent of the attempts that reached for the receiver; null where none did. */
-  success_rate: number | null;
-  /** Epoch ms. */
-  last_delivered_at: number | null;
-  last_refused_at: number | null;
-}
+const count = z.int().min(0);
+/** Attempts at a receiver, in the order of a report's columns. */
+export const receiverSums = {
+  delivered: count.describe('attempts that were acknowledged'),
+  late: count.describe('of these, those acknowledged more than 15 minutes after their notice was made'),
+  refused: count.describe('attempts that were refused, broken or not answered in time'),
+  held: count.describe('attempts that Puente held back: no address, a refused address, no secret'),
+  success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),
+  last_delivered_at: time.nullable(),
+  last_refused_at: time.nullable(),
+};
 
 /** Attempts at the notices made in [since, until) (epoch ms) by receiver, the worst first. */
 export async function receiverLines(
   ports: Pick<Ports, 'store' | 'clock'>,
   { merchant, since, until }: { merchant?: string; since: number; until: number },
   signal: AbortSignal | null = null,
-): Promise<ReceiverLine[]> {
+) {
   const receivers = new Map<string, ReceiverSums>();
   for (const [from, to] of slicesOf(ports, { since, until })) {
     signal?.throwIfAborted();
@@ -152,8 +149,14 @@ export function* slicesOf(
   }
 }
 
-type ReceiverSums = Pick<ReceiverLine, 'merchant' | 'url' | 'late' | 'last_delivered_at' | 'last_refused_at'> &
-  Record<Attempt['outcome'], number>;
+interface ReceiverSums extends Record<Attempt['outcome'] | 'late', number> {
+  merchant: string;
+  /** Without path and query; null for notices that Puente held back itself. */
+  url: string | null;
+  /** Epoch ms. */
+  last_delivered_at: number | null;
+  last_refused_at: number | null;
+}
 
 function add(receivers: Map<string, ReceiverSums>, sum: AttemptSum): void {
   const { outcome, count, late, last_at } = sum;
@@ -172,7 +175,7 @@ function add(receivers: Map<string, ReceiverSums>, sum: AttemptSum): void {
   if (outcome === 'theirs') sums.last_refused_at = Math.max(sums.last_refused_at ?? 0, last_at);
 }
 
-function keyOf({ merchant, url }: Pick<ReceiverLine, 'merchant' | 'url'>): string {
+function keyOf({ merchant, url }: Pick<ReceiverSums, 'merchant' | 'url'>): string {
   return `${merchant} ${url ?? ''}`;
 }
 

@@ -4,6 +4,7 @@ import { reasonAlone, said, time } from '../fields.ts';
 import {
   noticeQuery,
   noticeStates,
+  receiverSums,
   receiversQuery,
   redeliverMany,
   redeliverNotice,
@@ -48,13 +49,7 @@ const receiver = z.object({
   merchant: z.string(),
   merchant_name: z.string().nullable(),
   url: z.string().nullable().describe('without path and query; null for notices that Puente held back itself'),
-  delivered: z.int().describe('attempts that were acknowledged'),
-  late: z.int().describe('of these, those acknowledged more than 15 minutes after their notice was made'),
-  refused: z.int().describe('attempts that were refused, broken or not answered in time'),
-  held: z.int().describe('attempts that Puente held back: no address, a refused address, no secret'),
-  success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),
-  last_delivered_at: time.nullable(),
-  last_refused_at: time.nullable(),
+  ...receiverSums,
 });
 export const receiversView = z.object({ since: time, until: time, receivers: z.array(receiver) });
 

@@ -9,6 +9,7 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { auditLine, chainView } from '../audit.ts';
 import { DAY_MS, instant, lane, merchantId, said, time } from '../fields.ts';
+import { receiverSums } from '../notices.ts';
 import type { Ports } from '../ports.ts';
 import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
@@ -206,13 +207,7 @@ const parts = {
       z.object({
         merchant_id: z.string(),
         receiver: z.string().nullable().describe('without path and query; null: held back by Puente'),
-        delivered: count.describe('attempts that were acknowledged'),
-        late: count.describe('of these, those acknowledged more than 15 minutes after their notice was made'),
-        refused: count.describe('attempts that were refused, broken or not answered in time'),
-        held: count.describe('attempts that Puente held back'),
-        success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),
-        last_delivered_at: time.nullable(),
-        last_refused_at: time.nullable(),
+        ...receiverSums,
       }),
     )
     .describe('attempts at the notices made in the period, the worst receiver first'),
