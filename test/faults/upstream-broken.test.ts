@@ -215,7 +215,9 @@ describe('an upstream that does not answer', () => {
 
   it('the read after a repeat ends with the deadline, and its silence does not take the success away', async () => {
     upstream.onRead = () => acts.silence;
+    const began = performance.now();
     await expectRepeated((honest) => acts.unheard(honest, acts.reset));
+    expect(performance.now() - began, 'not after the 9 s of a read').toBeLessThan(5_000);
     upstream.onRead = (honest) => honest;
   });
 
