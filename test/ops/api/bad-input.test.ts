@@ -6,7 +6,7 @@ import { encoded, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { parsed } from '../../../src/ops/api/route.ts';
-import { html, saysAll } from '../../../src/ops/html.ts';
+import { html, saysAll, withCode } from '../../../src/ops/html.ts';
 
 const words = loadWords();
 
@@ -63,7 +63,7 @@ describe('what is wrong with what was sent', () => {
     expect(refusals.length).toBeGreaterThan(5);
     const distinct = new Map(refusals.map((refusal) => [refusal.message, refusal]));
     for (const { message, said } of distinct.values()) {
-      expect(String(html`${saysAll(words.en, message, said)}`)).toBe(String(html`${message}`));
+      expect(String(html`${saysAll(words.en, message, said)}`)).toBe(String(html`${withCode(message)}`));
       for (const own of [words.es, words.pt]) {
         const text = String(html`${saysAll(own, message, said)}`);
         expect([message, text.includes('lang="en"'), text.length > 10]).toEqual([message, false, true]);
