@@ -104,6 +104,17 @@ describe.each(every)('%s', { timeout: 2 * PATIENCE_MS }, (command) => {
     expectSentence(await run(command, at, { uid: NOBODY }), command, /[Gg]ive this user|for this user/);
   });
 
+  it.runIf(is_root && command === 'serve')('refuses a file that this user may not write to [F42]', async () => {
+    const at = join(directory, 'read-only-file');
+    const file = join(at, 'puente.db');
+    mkdirSync(at);
+    chmodSync(at, 0o777);
+    cpSync(backup, file);
+    chmodSync(file, 0o444);
+    const says = /can not be read and written.*Give this user the right/;
+    expectSentence(await run(command, at, { uid: NOBODY }), command, says);
+  });
+
   it.runIf(is_root && meets(command, 'another user'))('refuses one that belongs to another user [F38]', async () => {
     const at = join(directory, `${command}-of-another`);
     mkdirSync(at, { mode: 0o700 });
