@@ -16,6 +16,7 @@ import {
   type Doors,
   type Finding,
   type Installation,
+  type Probe,
   type SettingInForce,
 } from '../ops/doctor/finding.ts';
 import { probeUpstream } from '../ops/doctor/probe.ts';
@@ -43,11 +44,7 @@ export function installationOf(
       return assumptionsOf(config);
     },
     versions: { puente: version, node: process.versions.node },
-    probe: () =>
-      Promise.all([
-        probeUpstream('orders', orders, clock),
-        ...(legacy === orders ? [] : [probeUpstream('legacy', legacy, clock)]),
-      ]),
+    probe: () => probesOf(orders, legacy, clock),
     is_sandbox: config.upstream === 'sandbox',
     get doors() {
       return doorsOf(config);
@@ -58,6 +55,14 @@ export function installationOf(
     backup_directory: config.backup.directory ?? join(config.data_dir, 'backups'),
     mappings_folder: config.mappings.folder,
   };
+}
+
+/** One HEAD request to each upstream; equal ones are probed once. */
+function probesOf(orders: string, legacy: string, clock: Pick<Clock, 'now'>): Promise<Probe[]> {
+  return Promise.all([
+    probeUpstream('orders', orders, clock),
+    ...(legacy === orders ? [] : [probeUpstream('legacy', legacy, clock)]),
+  ]);
 }
 
 // The doors for the doctor, from the settings and the certificate file.
@@ -119,10 +124,7 @@ function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
 
 async function surroundings(config: Config): Promise<Finding[]> {
   const { upstream, legacy_upstream } = config;
-  const probes = await Promise.all([
-    probeUpstream('orders', upstream, Date),
-    ...(legacy_upstream === upstream ? [] : [probeUpstream('legacy', legacy_upstream, Date)]),
-  ]);
+  const probes = await probesOf(upstream, legacy_upstream, Date);
   const facts = { has_webhook_secret: config.webhook.secret !== null, is_sandbox: false, doors: doorsOf(config) };
   return surroundingFindings(probes, facts, Date.now());
 }

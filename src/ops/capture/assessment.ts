@@ -4,57 +4,27 @@ import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { iso } from '../fields.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
-import {
-  type CoverageCellView,
-  type LossView,
-  type UnknownView,
-  type VerdictView,
-  viewCoverage,
-  viewLosses,
-  viewUnknowns,
-  viewVerdicts,
-} from '../readiness/coverage.ts';
-import { type DifferenceView, viewDifferences } from '../readiness/differences.ts';
+import { type CoverageCellView, viewCoverage, viewLosses, viewUnknowns, viewVerdicts } from '../readiness/coverage.ts';
+import { viewDifferences } from '../readiness/differences.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import type { EvidenceSource } from '../readiness/readiness.ts';
 import { saidOf } from '../readiness/side.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
-import type { Assessment, AssessmentSums } from './assess.ts';
-import type { CalledOperation, CalledUnit } from './tally.ts';
+import type { Assessment } from './assess.ts';
 
-export interface AssessedMerchant {
-  merchant_id: string;
-  readiness: Readiness;
-  /** Most called first. */
-  operations: CalledOperation[];
-  units: CalledUnit[];
-  losses: LossView[];
-  differences: DifferenceView[];
-  unknowns: UnknownView[];
-  verdicts: VerdictView[];
-  coverage: CoverageCellView[];
-}
-
-export interface AssessmentView {
-  /** The worst of all merchants. */
-  verdict: Verdict;
-  sums: AssessmentSums;
-  unreadable: Assessment['unreadable'];
-  remarks: string[];
-  tables_revision: string;
-  merchants: AssessedMerchant[];
-}
+export type AssessmentView = Awaited<ReturnType<typeof viewAssessment>>;
+export type AssessedMerchant = AssessmentView['merchants'][number];
 
 /** More groups than one capture is expected to have. */
 const MOST_DIFFERENCES = 1_000;
 
-/** @param now epoch ms. */
-export async function viewAssessment(assessment: Assessment, tables: Tables, now: number): Promise<AssessmentView> {
+/** With the worst verdict of all merchants. @param now epoch ms. */
+export async function viewAssessment(assessment: Assessment, tables: Tables, now: number) {
   const { book, tally, sums, unreadable, remarks, readiness, sites } = assessment;
   const merchant = async (id: string) => ({ site: sites.get(id) ?? null });
   const source: EvidenceSource = { store: { ...book, merchants: { merchant } }, tables, clock: { now: () => now } };
   const merchants = await Promise.all(
-    readiness.map(async (verdict): Promise<AssessedMerchant> => {
+    readiness.map(async (verdict) => {
       const { merchant_id } = verdict;
       const of = { merchant: merchant_id };
       const operations = tally.operations(merchant_id);
@@ -99,7 +69,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 /** A capture without a merchant is inconclusive. */
-function worst(merchants: readonly AssessedMerchant[]): Verdict {
+function worst(merchants: readonly { readiness: Readiness }[]): Verdict {
   const verdicts = merchants.map(({ readiness }) => readiness.verdict);
   if (verdicts.includes('blocked')) return 'blocked';
   return verdicts.includes('inconclusive') || verdicts.length === 0 ? 'inconclusive' : 'ready';

@@ -9,10 +9,9 @@ import { isOnOrders, kindOfSlot } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
 import { DAY_MS, HOUR_MS, iso, pagesOf, said, time } from '../fields.ts';
 import type { Ports, SalePlace } from '../ports.ts';
-import type { Finding } from '../readiness/facts.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { merchantOf } from '../seen.ts';
-import type { Judgement } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { foundRamp, isWaiting, type Ramp, type RampItem, stageOf, stopOf, targetOf } from './ramp.ts';
 import {
@@ -74,24 +73,15 @@ async function openOf(
   const person: Person = { name: ramp.who, role: 'operator' };
   const target = targetOf(steps, next, place, stageOf(ports, merchant));
   const { judgement, situation } = await judgeFor(ports, merchant, target, person);
-  const open = [...lacksOf(judgement), ...gravesOf(situation.readiness)];
+  // With a gate that only advises, missing evidence does not hold a ramp, as it holds no move.
+  const lacks = judgement.allowed ? [] : judgement.missing.map(sentenceOf);
+  const open = [...lacks, ...gravesOf(situation.readiness)];
   // What the move lacks may be a finding of the merchant, too.
   return [...new Map(open.map((one) => [one.text, one])).values()];
 }
 
-/** With a gate that only advises, missing evidence does not hold a ramp, as it holds no move. */
-function lacksOf({ allowed, missing }: Judgement): NonNullable<RampEvidence['open']> {
-  return allowed ? [] : missing.map(sentenceOf);
-}
-
-interface Found {
-  blockers: readonly Finding[];
-  unproven: readonly Finding[];
-  remarks: readonly Finding[];
-}
-
 /** Findings that hold a ramp whatever the gate: what nobody has judged, sales in doubt, sales that do not agree. */
-function gravesOf({ blockers, unproven, remarks }: Found): NonNullable<RampEvidence['open']> {
+function gravesOf({ blockers, unproven, remarks }: Readiness): NonNullable<RampEvidence['open']> {
   const grave = [...unproven, ...remarks].filter(({ code }) => code === 'in_doubt' || code.startsWith('mismatch_'));
   // Sales that are open on legacy are about switching legacy off: a ramp ends before that.
   return [...blockers.filter(({ code }) => code !== 'legacy_open'), ...grave].map(sentenceOf);
