@@ -1,3 +1,4 @@
+/** Only a verified token reads, cancels, creates or teaches (`docs/glossary.md` Merchant). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, POINT } from '../../kit.ts';
 import { idOf, openShop, type Shop } from './till.ts';

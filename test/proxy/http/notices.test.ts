@@ -1,3 +1,4 @@
+/** Old notices for new outcomes: a state is committed before its notice is sent (`docs/field-notes.md` Point §3). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually, INTENT, type Receiver, startReceiver, topicOf } from '../../kit.ts';
 import { idOf, openShop, type Shop } from './till.ts';
