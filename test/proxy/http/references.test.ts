@@ -44,6 +44,14 @@ describe('a reference that does not fit is replaced upstream by a derived one [F
 });
 
 describe('a reference that fits', () => {
+  it('and is used at once on two terminals makes both sales, one with a derived reference [F86]', async () => {
+    const devices = [shop.freshDevice(), shop.freshDevice()];
+    const answers = await Promise.all(devices.map((device) => sale(device, 'twins')));
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201]);
+    const sent = await Promise.all(devices.map(async (device) => (await shop.orders(device))[0]?.external_reference));
+    expect(sent.filter((reference) => reference === 'twins')).toHaveLength(1);
+  });
+
   it('and is used again after the first sale was paid is derived, and both tills read their own [F86]', async () => {
     const device = shop.freshDevice();
     const first = idOf(await sale(device, 'repeats'));
