@@ -10,7 +10,7 @@ import { type Migration, readMigrations } from '../migrations.ts';
 import { failureOf, storeUnusable, unusableBecause } from './failure.ts';
 import { logState, recordLostLog } from './gap.ts';
 import { teachCover } from './reader.ts';
-import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
+import { applySettings, BUSY_TIMEOUT_MS, PAGE_BYTES } from './settings.ts';
 import { putInPlace, refuseUnderWay } from './under-way.ts';
 
 /** The numbered SQL files of this engine, beside this file. */
@@ -100,6 +100,7 @@ function createFile(options: FileOptions): void {
   const database = new Database(unfinished, { timeout: BUSY_TIMEOUT_MS });
   try {
     // Durability is not needed before the file has its name: `putInPlace` writes it to the disk at the end.
+    database.pragma(`page_size = ${PAGE_BYTES}`);
     database.pragma('journal_mode = MEMORY');
     database.pragma('synchronous = OFF');
     migrate(database, path, readMigrations(options.migrations_directory), options.failpoint, options.cover);

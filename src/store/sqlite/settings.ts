@@ -7,7 +7,12 @@ export const BUSY_TIMEOUT_MS = 100;
 /** A log that once grew must not occupy the disk for ever. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** 16 MiB of log between checkpoints: half as many pages are written twice as with SQLite's own 4 MiB. */
-const CHECKPOINT_PAGES = 4_096;
+const CHECKPOINT_BYTES = 16 * 1024 * 1024;
+/**
+ * Of new files; a file keeps the size that it was made with. A commit writes whole pages, and a sale changes a few bytes
+ * on each of some forty: with SQLite's own 4,096 it writes twice as much to the disk.
+ */
+export const PAGE_BYTES = 1_024;
 /**
  * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a
  * commit that splits a page scans every bucket of the cache once (3 % of a create at 64 MiB).
@@ -19,24 +24,27 @@ export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
 const OLDEST_VERSION = '3.51.3';
 
 /** Name, statement that sets it, and the value that must be read back. */
-const settings = [
-  ['journal_mode', 'journal_mode = WAL', 'wal'],
-  ['synchronous', 'synchronous = FULL', 2],
-  ['foreign_keys', 'foreign_keys = ON', 1],
-  ['trusted_schema', 'trusted_schema = OFF', 0],
-  ['cell_size_check', 'cell_size_check = ON', 1],
-  ['secure_delete', 'secure_delete = ON', 1],
-  ['mmap_size', 'mmap_size = 0', 0],
-  ['journal_size_limit', `journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`, JOURNAL_SIZE_LIMIT_BYTES],
-  ['wal_autocheckpoint', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`, CHECKPOINT_PAGES],
-  ['cache_size', `cache_size = -${CACHE_KIB}`, -CACHE_KIB],
-  ['busy_timeout', `busy_timeout = ${BUSY_TIMEOUT_MS}`, BUSY_TIMEOUT_MS],
-] as const;
+function settingsOf(database: Database.Database) {
+  const pages = CHECKPOINT_BYTES / Number(database.pragma('page_size', { simple: true }));
+  return [
+    ['journal_mode', 'journal_mode = WAL', 'wal'],
+    ['synchronous', 'synchronous = FULL', 2],
+    ['foreign_keys', 'foreign_keys = ON', 1],
+    ['trusted_schema', 'trusted_schema = OFF', 0],
+    ['cell_size_check', 'cell_size_check = ON', 1],
+    ['secure_delete', 'secure_delete = ON', 1],
+    ['mmap_size', 'mmap_size = 0', 0],
+    ['journal_size_limit', `journal_size_limit = ${JOURNAL_SIZE_LIMIT_BYTES}`, JOURNAL_SIZE_LIMIT_BYTES],
+    ['wal_autocheckpoint', `wal_autocheckpoint = ${pages}`, pages],
+    ['cache_size', `cache_size = -${CACHE_KIB}`, -CACHE_KIB],
+    ['busy_timeout', `busy_timeout = ${BUSY_TIMEOUT_MS}`, BUSY_TIMEOUT_MS],
+  ] as const;
+}
 
 /** @throws PuenteError store_unusable when a setting does not hold, or SQLite is too old. */
 export function applySettings(database: Database.Database, path: string): void {
   assertVersion(database, path);
-  for (const [, statement] of settings) database.pragma(statement);
+  for (const [, statement] of settingsOf(database)) database.pragma(statement);
   assertSettings(database, path);
 }
 
@@ -46,7 +54,7 @@ export function applySettings(database: Database.Database, path: string): void {
  * @throws PuenteError store_unusable naming the setting.
  */
 export function assertSettings(database: Database.Database, path: string): void {
-  for (const [name, , wanted] of settings) {
+  for (const [name, , wanted] of settingsOf(database)) {
     const found = database.pragma(name, { simple: true });
     if (found !== wanted) {
       const repair = 'Keep it on a local disk, and use the driver of package-lock.json';
