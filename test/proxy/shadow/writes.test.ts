@@ -29,7 +29,7 @@ const MINUTES_MS = 60_000;
 const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   'node:crypto': ['createHash'],
   '../evidence/exchange.ts': ['ShadowFinding', 'ShadowTask'],
-  '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen'],
+  '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen', 'OlderForm'],
   '../evidence/redact.ts': ['redactLosses', 'redactName'],
   '../sales/new-link.ts': ['derivedReference', 'fitsUpstream'],
   '../vault.ts': ['Secret'],

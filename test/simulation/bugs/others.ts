@@ -27,7 +27,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'redirect followed',
-    test: { file: 'test/proxy/notices/sender.test.ts', name: 'a redirect is not followed' },
+    test: { file: 'test/proxy/notices/sender.test.ts', name: '302 with another address is not followed' },
     edits: [
       {
         file: 'proxy/notices/delivery.ts',
