@@ -10,6 +10,7 @@ import type {
   DifferenceGroup,
   DifferenceSeen,
   LedgerRow,
+  OlderForm,
   ReadinessDay,
   RecordedExchange,
   Traffic,
@@ -97,8 +98,8 @@ const KNOWN_GROUPS = 10_000;
 
 /**
  * Differences under the signature by which their group is stored: one that an older build made stays, so that its
- * judgement stands and the exchanges that name it still find it. Nothing is rewritten at the upgrade, because no SQL can
- * read a reason of any wording.
+ * judgement stands and the exchanges that name it still find it. It is recognised once, when it is seen again, because no
+ * SQL of an upgrade can read a reason of any wording; from then on it is known by its current signature.
  */
 function signatureKeeper(reader: Reader) {
   const groups = reader.prepare<[string, string, string], DifferenceGroup>(
@@ -106,22 +107,35 @@ function signatureKeeper(reader: Reader) {
   );
   const known = createLru<string>(KNOWN_GROUPS);
 
-  async function stored(merchant_id: string, { signature, older, ...one }: DifferenceSeen): Promise<string> {
-    if (older === undefined) return signature;
+  /** @param recognised groups of older builds that another difference of the batch has joined, by merchant and signature. */
+  async function stored(
+    merchant_id: string,
+    { signature, ...one }: DifferenceSeen,
+    older: OlderForm,
+    recognised: Set<string>,
+  ): Promise<string> {
     const key = `${merchant_id} ${signature}`;
     const before = known.get(key);
     if (before !== undefined) return before;
     const found = await groups.all(merchant_id, one.operation, one.what);
-    const alike = found.filter(({ legacy, orders }) => legacy === one.legacy && isOlderForm(older, orders));
+    const same = found.find((group) => [group.signature, group.current_signature].includes(signature));
+    const alike = found.filter(
+      (group) =>
+        group.current_signature === null &&
+        !recognised.has(`${merchant_id} ${group.signature}`) &&
+        group.legacy === one.legacy &&
+        isOlderForm(older, group.orders),
+    );
     // Of groups that a reworded reason has divided, a judged one.
-    const group =
-      found.find((group) => group.signature === signature) ?? alike.find(({ state }) => state !== 'new') ?? alike[0];
+    const group = same ?? alike.find(({ state }) => state !== 'new') ?? alike[0];
     known.set(key, group?.signature ?? signature);
+    if (group !== undefined) recognised.add(`${merchant_id} ${group.signature}`);
     return group?.signature ?? signature;
   }
 
   return async (batch: readonly RecordedExchange[]): Promise<RecordedExchange[]> => {
     const signed: RecordedExchange[] = [];
+    const recognised = new Set<string>();
     for (const one of batch) {
       const { merchant_id } = one;
       if (merchant_id === null || one.differences.length === 0) {
@@ -129,7 +143,10 @@ function signatureKeeper(reader: Reader) {
         continue;
       }
       const differences: DifferenceSeen[] = [];
-      for (const seen of one.differences) differences.push({ ...seen, signature: await stored(merchant_id, seen) });
+      for (const { older, ...seen } of one.differences) {
+        const signature = older === undefined ? seen.signature : await stored(merchant_id, seen, older, recognised);
+        differences.push(older === undefined ? seen : { ...seen, signature, current_signature: seen.signature });
+      }
       signed.push({ ...one, differences });
     }
     return signed;
@@ -144,7 +161,8 @@ function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExch
     const { operation, what, signature } = difference;
     if (names('difference', [merchant_id], signature) === signature) return difference;
     // One group for each operation and kind of difference; it shows the last one.
-    return { ...difference, signature: signatureOf({ operation, what, path: OTHERS, kind: OTHERS }), path: OTHERS };
+    const others = signatureOf({ operation, what, path: OTHERS, kind: OTHERS });
+    return { ...difference, signature: others, current_signature: others, path: OTHERS };
   });
   return { ...one, differences: named };
 }

@@ -121,9 +121,9 @@ function differencesOf(batch: Attributed[]): Value[][] {
   for (const exchange of batch) {
     const { merchant_id, at, differences } = exchange;
     for (const difference of onceEach(differences, ({ signature }) => [signature])) {
-      const { signature, operation, what, path, legacy, orders } = difference;
+      const { signature, operation, what, path, legacy, orders, current_signature = signature } = difference;
       const sum = sums.add([merchant_id, signature], at);
-      Object.assign(sum, { facts: [operation, what, path, legacy, orders], ...shownBy(exchange) });
+      Object.assign(sum, { facts: [operation, what, path, legacy, orders, current_signature], ...shownBy(exchange) });
     }
   }
   return sums.rows(({ facts, count, first_at, last_at, sample, tables_revision }) => {

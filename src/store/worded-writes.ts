@@ -48,12 +48,12 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
       ${added('coverage', 'different')}, ${latest('coverage')}`,
     /** A fixed difference that is seen again becomes new; its revision rises, so that an operator judges it again. */
     add_differences: `INSERT INTO differences ${rows(
-      `merchant_id, signature, operation, what, path, legacy, orders, count:bigint, first_at:bigint, last_at:bigint, sample,
-      tables_revision`,
+      `merchant_id, signature, operation, what, path, legacy, orders, current_signature, count:bigint, first_at:bigint,
+      last_at:bigint, sample, tables_revision`,
       { constants: { state: "'new'", note: "''", revision: '1' } },
     )}
       ON CONFLICT (merchant_id, signature) DO UPDATE SET legacy = excluded.legacy, orders = excluded.orders,
-      ${added('differences')}, ${span('differences')}, sample = excluded.sample,
+      current_signature = excluded.current_signature, ${added('differences')}, ${span('differences')}, sample = excluded.sample,
       tables_revision = excluded.tables_revision,
       state = CASE differences.state WHEN 'fixed' THEN 'new' ELSE differences.state END,
       revision = differences.revision + CASE differences.state WHEN 'fixed' THEN 1 ELSE 0 END`,

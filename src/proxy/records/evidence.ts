@@ -42,6 +42,8 @@ export interface DifferenceSeen {
   orders: string;
   /** How to know it among the differences of older builds, whose signatures were made of sentences. */
   older?: OlderForm;
+  /** What this build makes of it where it is stored under an older build's signature; null: only older builds have seen it. */
+  current_signature?: string | null;
 }
 
 /** What `orders` of a difference has in any wording of its reason. */
@@ -49,8 +51,6 @@ export interface OlderForm {
   start: string;
   /** The row in brackets at its end; null: none. */
   row: string | null;
-  /** Of other differences, which start and end so too. */
-  not: readonly string[];
 }
 
 /** Recorded with its findings in one transaction. */

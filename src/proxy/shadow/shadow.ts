@@ -273,12 +273,13 @@ function olderForm(tables: Tables, task: ShadowTask, finding: ShadowFinding): Ol
     [...codesOf(finding), `${what}: `].filter((part) => part !== null).join(' ');
   if (cause.error !== null) {
     const { message } = legacyRefusal(operation.family, cause.error, cause.names);
-    return { start: startOf(shortened(message)), row: number === undefined ? null : cause.by, not: [] };
+    return { start: startOf(shortened(message)), row: number === undefined ? null : cause.by };
   }
-  const start = startOf(cause.names === '' ? 'order' : cause.names);
-  const alike = [...rulesOf.point, ...rulesOf.qr].filter((rule) => rule.path === table && rule.code === code);
-  const others = alike.filter(({ why }) => !detail.endsWith(why));
-  return { start, row: null, not: others.map(({ why }) => start + why) };
+  const rules = operation.family === 'point' ? rulesOf.point : rulesOf.qr;
+  const alike = rules.filter((rule) => rule.path === table && rule.code === code);
+  // The words alone tell two rules on one field apart: reworded, they are judged anew rather than by the other's judgement.
+  const start = alike.length > 1 ? wordsOf(finding) : startOf(cause.names === '' ? 'order' : cause.names);
+  return { start, row: null };
 }
 
 /** Whether two findings on one call differ at most in the wording of their reason. @param then may be of an older build. */
@@ -289,9 +290,9 @@ export function isSameFinding(tables: Tables, task: ShadowTask, then: ShadowFind
 }
 
 /** @param orders of a stored difference. */
-export function isOlderForm({ start, row, not }: OlderForm, orders: string): boolean {
+export function isOlderForm({ start, row }: OlderForm, orders: string): boolean {
   const of = / \(([\w.]+#[\w.]+)\)$/.exec(orders)?.[1] ?? null;
-  return orders.startsWith(start) && of === row && !not.includes(orders);
+  return orders.startsWith(start) && of === row;
 }
 
 /** Equal for equal differences; contains no value and no list index. */

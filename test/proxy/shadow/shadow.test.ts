@@ -370,10 +370,16 @@ describe('beside what legacy did', () => {
     ['the contract', intent('MLA', { amount: 12.5 }), 'refused_here 400 amount is not valid: older words', true],
     ['the body', intent('MLA', []), 'refused_here 400 Invalid JSON body: older words', true],
     [
-      'one of two rules on one field, reworded since',
+      'one of two rules on one field',
+      intent('MLA', { amount: 3 }),
+      'refused_there 400 property_value 400 transactions.payments[].amount: An amount is not below the minimum of its site, and never zero.',
+      true,
+    ],
+    [
+      'one of two rules on one field, in other words',
       intent('MLA', { amount: 3 }),
       'refused_there 400 property_value 400 transactions.payments[].amount: An amount is not below the least one.',
-      true,
+      false,
     ],
     [
       'the other of two rules on one field',

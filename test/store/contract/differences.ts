@@ -27,6 +27,7 @@ export function differenceTests(harness: Harness): void {
     expect(await store.evidence.differences({ merchant_id: MERCHANT }, NOON)).toEqual([
       {
         ...newDifference({ legacy: '"A"', orders: '"B"' }),
+        current_signature: newDifference().signature,
         merchant_id: MERCHANT,
         state: 'new',
         accepted_until: null,
@@ -110,8 +111,10 @@ function itIsKnownByItsOlderForm(harness: Harness): void {
       path: '',
       legacy: '201',
       orders: `refused_here 400 description is not allowed: ${why} (${row})`,
+      // As an older build stored it.
+      current_signature: null,
     });
-  const older = { start: 'refused_here 400 description is not allowed: ', row: 'point.create.request#5', not: [] };
+  const older = { start: 'refused_here 400 description is not allowed: ', row: 'point.create.request#5' };
   // A store remembers signatures, so each test has one of its own.
   const anew = (signature: string) => ({ ...refused(signature, 'New words.'), older });
   const seen = (difference: DifferenceSeen, at = NOON) =>
@@ -152,6 +155,30 @@ function itIsKnownByItsOlderForm(harness: Harness): void {
       'b3 new 1 Some word',
       'b4 new 1 Row words',
       'b5 new 1 Old words',
+    ]);
+  });
+
+  it('is recognised once: another difference of that form has a group of its own, at once and later', async () => {
+    await seen(refused('00000000000000b1', 'Old words.'));
+    await explained('00000000000000b1');
+    await seen(refused('00000000000000b3', 'Old words.', 'point.create.request#6'));
+    const other = {
+      ...refused('00000000000000ba', 'Other row.', 'point.create.request#6'),
+      older: { ...older, row: 'point.create.request#6' },
+    };
+    const second = { ...other, signature: '00000000000000bb' };
+    await store.exchanges.recordExchanges([
+      newExchange({ at: LATER, differences: [anew('00000000000000b8')] }),
+      newExchange({ at: LATER, differences: [other] }),
+      newExchange({ at: LATER, differences: [second] }),
+    ]);
+    await seen(anew('00000000000000b9'), LATER);
+    await seen(anew('00000000000000b8'), LATER);
+    expect((await groups()).toSorted()).toEqual([
+      'b1 explained 3 New words',
+      'b3 new 2 Other row',
+      'b9 new 1 New words',
+      'bb new 1 Other row',
     ]);
   });
 
