@@ -208,7 +208,7 @@ function findingMethods(reader: Reader, writer: Writer) {
       const group = await difference(merchant_id, signature);
       const named = { merchant: merchant_id, signature };
       if (group === null) throw new PuenteError('not_found', say('refusal.no_difference', named));
-      if (result.kind === 'done') return group;
+      if (result.kind === 'done') return withoutCurrent(group);
       throw new PuenteError('conflict', say('refusal.difference_changed', { ...named, expected: revision }));
     },
   } satisfies Partial<StoreMethods>;
@@ -216,10 +216,16 @@ function findingMethods(reader: Reader, writer: Writer) {
 
 const MONEY_FIRST = `CASE weight WHEN 'money' THEN 0 WHEN 'identity' THEN 1 ELSE 2 END, count DESC, merchant_id, operation, path`;
 
-function shownAt(group: DifferenceGroup, now: number): DifferenceGroup {
+function shownAt(stored: DifferenceGroup, now: number): DifferenceGroup {
+  const group = withoutCurrent(stored);
   const { state, accepted_until } = group;
   const is_over = state === 'accepted' && accepted_until !== null && accepted_until <= now;
   return is_over ? { ...group, state: 'new' } : group;
+}
+
+/** A group has one signature for everyone who reads it: that under which it is stored. */
+function withoutCurrent({ current_signature: _, ...group }: DifferenceGroup): DifferenceGroup {
+  return group;
 }
 
 /** In the key '' means null. */
