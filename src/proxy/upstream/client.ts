@@ -4,7 +4,13 @@ import { PuenteError } from '../../error.ts';
 import { type Clock, tickOf } from '../clock.ts';
 import { batchPerTick, createDrain, createQueue, type Queue } from '../concurrency.ts';
 import { Reception, type SentMark, watchSending } from './reception.ts';
-import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
+import {
+  readRetryAfter,
+  SHORTEST_READ_MS,
+  type Upstream,
+  type UpstreamCall,
+  type UpstreamOutcome,
+} from './upstream.ts';
 
 /** Longest answer; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -43,8 +49,9 @@ export interface UpstreamClient extends Upstream {
 }
 
 /**
- * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries. `send` resolves for any
- * network failure; it rejects with PuenteError bad_request, unsent, for a call that can't be written as HTTP.
+ * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries but one of a read whose
+ * connection closed. `send` resolves for any network failure; it rejects with PuenteError bad_request, unsent, for a call that
+ * can't be written as HTTP.
  * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
  */
 export function createUpstream(options: UpstreamOptions): UpstreamClient {
@@ -84,7 +91,11 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       const started = performance.now();
       const ticket = under_way.begin();
       try {
-        const outcome = await exchange(call, request);
+        let outcome = await exchange(call, request);
+        if (call.method === 'GET' && wasClosed(outcome)) {
+          const left_ms = call.timeout_ms - (performance.now() - started);
+          if (left_ms > SHORTEST_READ_MS) outcome = await exchange({ ...call, timeout_ms: left_ms }, request);
+        }
         const status = outcome.kind === 'answered' ? outcome.status : null;
         options.onOutcome?.(call, outcome.kind, status, performance.now() - started);
         return outcome;
@@ -99,6 +110,17 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
     },
   };
 }
+
+/**
+ * Servers close idle connections, and a request that crosses the close is never answered. A read can be sent again (RFC 9110
+ * §9.2.2); a write is repeated by the create protocol, with its key.
+ */
+function wasClosed(outcome: UpstreamOutcome): boolean {
+  return outcome.kind === 'broken' && CLOSED.has(outcome.cause);
+}
+
+/** As undici and Node name it. */
+const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
   if (method !== 'GET') return 'write';

@@ -48,7 +48,7 @@ export type UpstreamOutcome =
 
 /** The port of an upstream: the orders API, or legacy for its reads. */
 export interface Upstream {
-  /** Sends once: no retry, no redirect. Never throws for a network failure. */
+  /** Sends a write once, a read once more if its connection closes; no redirect. Never throws for a network failure. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
   /** True while a call of this method with this token would be refused; missing without a breaker. */
   isShut?(method: UpstreamCall['method'], token: Secret): boolean;

@@ -262,6 +262,40 @@ describe('a kept connection that was closed while idle', () => {
   });
 });
 
+describe('a read whose connection closes', () => {
+  const { body: _, idempotency_key: __, ...read } = call({ name: 'get', method: 'GET', path: '/v1/orders/ORD01' });
+  const closesAtSecond = (socket: Socket) =>
+    onRequest(socket, (_text, number) => (number === 1 ? socket.write(answer(200, '{}')) : socket.resetAndDestroy()));
+
+  it('is sent once more on a new connection, a write is not', async () => {
+    const { url, accepted } = await peer(closesAtSecond);
+    const upstream = client(url, { connections: 1 });
+    expect((await upstream.send(read)).kind).toBe('answered');
+    expect((await upstream.send(read)).kind).toBe('answered');
+    expect(accepted).toHaveLength(2);
+    expect((await upstream.send(call())).kind).toBe('broken');
+    expect(accepted).toHaveLength(2);
+  });
+
+  it('each time is broken after the second', async () => {
+    const { url, accepted } = await peer((socket) => onRequest(socket, () => socket.resetAndDestroy()));
+    const seen: unknown[] = [];
+    const upstream = client(url, { connections: 1, onOutcome: ({ method }, kind) => seen.push([method, kind]) });
+    expect((await upstream.send(read)).kind).toBe('broken');
+    expect(accepted).toHaveLength(2);
+    expect(seen).toEqual([['GET', 'broken']]);
+  });
+
+  it('is not sent again where too little of its time is left', async () => {
+    const { url, accepted } = await peer((socket) =>
+      onRequest(socket, () => setTimeout(() => socket.resetAndDestroy(), 100)),
+    );
+    const upstream = client(url, { connections: 1 });
+    expect((await upstream.send({ ...read, timeout_ms: 300 })).kind).toBe('broken');
+    expect(accepted).toHaveLength(1);
+  });
+});
+
 describe('the proof is per request', () => {
   it('with many calls at once of which some are cut before they leave', async () => {
     const arrived = new Set<string>();
