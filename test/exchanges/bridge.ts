@@ -26,6 +26,8 @@ const FIRST_MERCHANT = 700_200_001;
 const NEVER_MS = '3600000';
 /** Divides the pauses before retries: forty exchanges wait for one of a second or more. */
 const HASTE = 16;
+/** A longer one is no pause but the end of a wait for upstream, which a busy machine may need. */
+const LONGEST_PAUSE_MS = 3000;
 
 export interface Bridge {
   /**
@@ -43,7 +45,8 @@ export async function startBridge(tables: LoadedTables): Promise<Bridge> {
   const receiver = await startReceiver();
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-exchanges-'));
   const rows = { fired: new Set<string>() };
-  const sleep = (duration_ms: number): Promise<void> => delay(duration_ms / HASTE);
+  const sleep = (duration_ms: number): Promise<void> =>
+    delay(duration_ms > LONGEST_PAUSE_MS ? duration_ms : duration_ms / HASTE);
   const parts = {
     tables: recording(tables, (row) => rows.fired.add(row)),
     clock: { ...systemClock, sleep },
