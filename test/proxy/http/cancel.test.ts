@@ -99,7 +99,8 @@ describe('a cancel', () => {
   it('whose outcome could not be read is a success when it is repeated [F29]', async () => {
     await shop.fault({ ...CANCEL, kind: 'no_answer', when: 'after' });
     // Of this order: the sale that another test left in doubt is read meanwhile.
-    await shop.fault({ method: 'GET', path: `/v1/orders/${shop.rows(device)[0]?.order_id}`, kind: 'reset' });
+    const path = `/v1/orders/${shop.rows(device)[0]?.order_id}`;
+    await shop.fault({ method: 'GET', path, kind: 'reset', times: 2 });
     await shop.upstreamSettings({ webhook_mode: 'drop' });
     expect((await shop.cancel(device, id)).status).toBe(504);
     const answer = await shop.cancel(device, id);

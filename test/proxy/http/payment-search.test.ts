@@ -178,6 +178,8 @@ describe('what is found', () => {
     const path = `/v1/payments/${(await sellByQr(shop)).payment}`;
     expect((await shop.till(path, { merchant: BRAZIL })).status).toBe(404);
     await shop.fault({ method: 'GET', path, kind: 'reset' });
+    expect((await shop.till(path)).status).toBe(200);
+    await shop.fault({ method: 'GET', path, kind: 'reset', times: 2 });
     const answer = await shop.till(path);
     expect(legacyErrorOf(answer)).toMatchObject({ status: 503 });
     expect(answer.body).toMatchObject({ cause: [{ code: 503 }] });
