@@ -1,5 +1,6 @@
 /** `puente assess` translates captured calls on paper, `puente replay` repeats them with today's tables; offline. */
 import { createReadStream, statSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -88,7 +89,7 @@ Every line is counted: lines = assessed + of no operation + to other hosts + unr
 async function assess(file: string, options: AssessOptions, folder: string | null): Promise<void> {
   const [{ assessmentOf }, { assessmentHtml, listsOf, viewAssessment }, { loadTables, redactValue, readCapture }] =
     await Promise.all([import('../capture/assess.ts'), import('../capture/assessment.ts'), loadTools()]);
-  const tables = loadTables(MAPPINGS, null, folder);
+  const tables = loadTables(MAPPINGS, getCompileCacheDir() ?? null, folder);
   const now = Date.now();
   const assessment = await assessmentOf(
     readCapture(bytesOf(file, options)),

@@ -1,5 +1,6 @@
 /** `puente check` proves the mapping tables, `explain` shows what they make of one message, `tables` those in force. */
 import { existsSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { ExplainedKind } from '../../mapping/explain-input.ts';
@@ -149,7 +150,7 @@ async function runExplain(file: string, options: ExplainOptions, folder: string 
     import('../../mapping/load.ts'),
   ]);
   const { as: kind = null, operation = null, status = null, site, voucher, declined } = options;
-  const tables = loadTables(options.mappings, null, folder).of(options.merchant ?? null);
+  const tables = loadTables(options.mappings, getCompileCacheDir() ?? null, folder).of(options.merchant ?? null);
   const message = readInput(shippedUnlessHere(file), 'give the path of a file, or - for standard input');
   const given = { site, voucher, declined, received_at: Date.now() };
   const { text, ...found } = explain(tables, message, given, { kind, operation, status });
