@@ -38,6 +38,7 @@ export function startNotifier(parts: NotifierParts) {
 
   function begin(notice: Notice, receiver: Receiver | null, host: string | null): void {
     served.set(notice.merchant_id, ++turn);
+    backlog.began(notice);
     const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
       flights.delete(kindOf(notice));
       wake();
@@ -80,7 +81,7 @@ export function startNotifier(parts: NotifierParts) {
     const look = places.look((host) => attemptsTo(host) >= parts.per_host, now);
     // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
     let underWay = new Set(flights.keys());
-    for await (const due of backlog.pages(now, look)) {
+    for await (const due of backlog.pages(now, look, (notice) => underWay.has(kindOf(notice)))) {
       if (!(await startSome(due, underWay, look))) return;
       underWay = new Set(flights.keys());
     }
@@ -156,6 +157,8 @@ const BATCH_FACTOR = 4;
 const MOST_PAGES = 4;
 /** Interval of reads behind waiting notices, which cost reads per merchant. */
 const WALK_EVERY_MS = 1_000;
+/** Age up to which the oldest notices of a large backlog are taken from the last read: each attempt that ends looks for more. */
+const OLDEST_KEPT_MS = 200;
 
 /** Merchants whose notices have no place now; both sets may grow while the pages are read. */
 interface Held {
@@ -172,15 +175,31 @@ interface Held {
  */
 function createBacklog(store: NoticeDelivery, { concurrency, per_host }: NotifierParts) {
   const batch = BATCH_FACTOR * concurrency;
+  /** The last full read, without the notices that an attempt has begun for since; by id. */
+  let kept = new Map<string, Notice>();
+  let kept_since = Number.NEGATIVE_INFINITY;
   const walk = createWalk(store, batch);
   let walked_at = Number.NEGATIVE_INFINITY;
   /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
+  /** @param isUnderWay as it was before the read; such a notice may have been sent when the read ends. */
+  const readOldest = async (now: number, isUnderWay: (notice: Notice) => boolean): Promise<Notice[]> => {
+    if (kept.size > batch / 2 && Math.abs(now - kept_since) < OLDEST_KEPT_MS) return [...kept.values()];
+    kept_since = now;
+    const oldest = await store.dueNotices(now, batch);
+    const is_large = oldest.length === batch;
+    kept = new Map(is_large ? oldest.filter((one) => !isUnderWay(one)).map((one) => [one.id, one]) : []);
+    return oldest;
+  };
   return {
+    /** Told of each attempt that begins. */
+    began({ id }: Notice): void {
+      kept.delete(id);
+    },
     /** @param now epoch ms. */
-    async *pages(now: number, held: Held): AsyncGenerator<Notice[]> {
-      const oldest = await store.dueNotices(now, batch);
-      if (oldest.length < batch) {
+    async *pages(now: number, held: Held, isUnderWay: (notice: Notice) => boolean): AsyncGenerator<Notice[]> {
+      const oldest = await readOldest(now, isUnderWay);
+      if (kept.size === 0) {
         yield oldest;
         return;
       }
@@ -238,55 +257,42 @@ interface Look extends Held {
  * @param kept_ms the cache is emptied after this time, because a merchant may have changed its URL.
  */
 function createPlaces(kept_ms: number) {
-  const of_merchants = new Map<string, Set<string>>();
-  const of_sales = new Map<string, Set<string>>();
+  const hosts_of_merchants = new Map<string, string>();
+  const hosts_of_sales = new Map<string, string>();
   let since = Number.NEGATIVE_INFINITY;
   return {
     /** @param isFull whether a host has no place. @param now epoch ms. */
     look(isFull: (host: string) => boolean, now: number): Look {
       if (Math.abs(now - since) >= kept_ms) {
-        of_merchants.clear();
-        of_sales.clear();
+        hosts_of_merchants.clear();
+        hosts_of_sales.clear();
         since = now;
       }
-      const merchants = idsAt(of_merchants, isFull);
-      const sales = idsAt(of_sales, isFull);
+      const held = [...hosts_of_merchants].filter(([, host]) => isFull(host));
+      const merchants = new Set(held.map(([merchant_id]) => merchant_id));
       const some_of = new Set<string>();
       /** Hosts where a QR notice waits: a place that becomes free is for the oldest, in the next look. */
       const crowded = new Set<string>();
+      const hasPlace = ({ form, merchant_id, legacy_id }: Notice, host: string): boolean => {
+        const is_point = form === 'point';
+        if (is_point) hosts_of_merchants.set(merchant_id, host);
+        else hosts_of_sales.set(legacy_id, host);
+        if (!isFull(host) && (is_point || !crowded.has(host))) return true;
+        some_of.add(merchant_id);
+        if (is_point) merchants.add(merchant_id);
+        else crowded.add(host);
+        return false;
+      };
       return {
         merchants,
         some_of,
-        isHeld({ form, merchant_id, legacy_id }) {
-          const is_held = form === 'point' ? merchants.has(merchant_id) : sales.has(legacy_id);
-          if (is_held) some_of.add(merchant_id);
-          return is_held;
+        isHeld(notice) {
+          const { form, merchant_id, legacy_id } = notice;
+          const host = form === 'point' ? hosts_of_merchants.get(merchant_id) : hosts_of_sales.get(legacy_id);
+          return host !== undefined && !hasPlace(notice, host);
         },
-        hasPlace({ form, merchant_id, legacy_id }, host) {
-          const is_point = form === 'point';
-          if (is_point) learn(of_merchants, host, merchant_id);
-          else learn(of_sales, host, legacy_id);
-          if (!isFull(host) && (is_point || !crowded.has(host))) return true;
-          some_of.add(merchant_id);
-          if (is_point) merchants.add(merchant_id);
-          else {
-            sales.add(legacy_id);
-            crowded.add(host);
-          }
-          return false;
-        },
+        hasPlace,
       };
     },
   };
-}
-
-function learn(ids: Map<string, Set<string>>, host: string, id: string): void {
-  const there = ids.get(host);
-  if (there === undefined) ids.set(host, new Set([id]));
-  else there.add(id);
-}
-
-function idsAt(ids: Map<string, Set<string>>, isFull: (host: string) => boolean): Set<string> {
-  const hosts = [...ids].filter(([host]) => isFull(host));
-  return new Set(hosts.flatMap(([, there]) => [...there]));
 }

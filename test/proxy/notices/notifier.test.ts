@@ -652,6 +652,36 @@ describe("a merchant's crowded host", () => {
     expect(hanging.told).toHaveLength(2);
   });
 
+  it('is found once for each sale that waits, and a large backlog is not read again for each attempt', async () => {
+    const SALES = 60;
+    const crowded = await receiver();
+    listen(ARGENTINA, crowded.url);
+    for (let index = 0; index < SALES; index++) await queueSale(ARGENTINA, 'ipn');
+    let reads = 0;
+    let look_ups = 0;
+    const counted: NotifierParts['store'] = {
+      ...store.notices,
+      dueNotices: (now, limit) => {
+        reads++;
+        return store.notices.dueNotices(now, limit);
+      },
+    };
+    const notifier = start({
+      store: counted,
+      receiver: (notice) => {
+        look_ups++;
+        return byNotice(notice);
+      },
+      concurrency: 8,
+    });
+    await until(async () => (await pending()) === 0);
+    expect(notifier.attempts).toHaveLength(2 * SALES);
+    // One for each attempt, and one for each sale that was met while its host had no place.
+    expect(look_ups).toBeLessThanOrEqual(3 * SALES);
+    // A batch is 32 notices and serves 16 attempts; only the last batch is read for each.
+    expect(reads).toBeLessThan(SALES);
+  });
+
   it('does not hide the notices for others, however many wait for it [F117 F120]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
