@@ -15,6 +15,8 @@ export interface StartsResult {
   links: number;
   /** This checkout first. */
   lines: StartsLine[];
+  /** Time of the first creates after a start over that of as many once warm, start by start. */
+  first_calls: Spread;
   checks: Check[];
 }
 
@@ -37,10 +39,16 @@ export interface StartsPlan {
   progress(text: string): void;
 }
 
+const FIRST_CALLS = 1_000;
+/** Between the first calls and those that they are compared with. */
+const WARMING_CALLS = 20_000;
+
 /** A start without the compile cache and proofs of an earlier one. */
 const FIRST = `${PUENTE}, first start`;
 /** Above the number of every other sale. */
 const FIRST_SALE = 4_000_000_000;
+const FIRST_CALL_SALE = FIRST_SALE + 1;
+const FIRST_SALE_APART = 100_000;
 
 interface Entry {
   who: string;
@@ -75,15 +83,42 @@ export async function measureStarts(plan: StartsPlan): Promise<StartsResult> {
       entry.found.push(found);
       progress(`starts: ${entry.who} ready after ${Math.round(found.ready_ms)} ms (${turn})`);
     }
+  const first_calls: number[] = [];
+  for (let turn = 0; turn <= repetitions; turn++) {
+    const ratio = await firstCalls(upstream.said, directory, FIRST_CALL_SALE + turn * FIRST_SALE_APART);
+    // The first turn warms what sends the calls.
+    if (turn === 0) continue;
+    first_calls.push(ratio);
+    progress(
+      `starts: the first ${FIRST_CALLS} creates take ${ratio.toFixed(2)} × the time of as many when warm (${turn})`,
+    );
+  }
   await upstream.stop();
   const own = entries[0]?.found ?? [];
   return {
     links,
     lines: entries.map(({ who, found }) => lineOf(who, found, own)),
+    first_calls: spreadOf(first_calls),
     checks: [
       { what: 'starts', expected: entries.length * repetitions, found: entries.flatMap((one) => one.found).length },
     ],
   };
+}
+
+/** Of a process that starts as in any installation, with a compile cache. */
+async function firstCalls(upstream: string, directory: string, first: number): Promise<number> {
+  const own = join(directory, `calls-${first}`);
+  const running = await startPuente({ upstream, core: null, directory: own });
+  const timed = async (from: number): Promise<number> => {
+    const begun = performance.now();
+    await prepareSales(running.said, 'N', from, FIRST_CALLS);
+    return performance.now() - begun;
+  };
+  const cold_ms = await timed(first);
+  await prepareSales(running.said, 'N', first + FIRST_CALLS, WARMING_CALLS);
+  const warm_ms = await timed(first + FIRST_CALLS + WARMING_CALLS);
+  await running.stop();
+  return cold_ms / warm_ms;
 }
 
 async function startOnce(upstream: string, entry: Entry, turn: number): Promise<Entry['found'][number]> {

@@ -124,7 +124,7 @@ ${table.toString()}
 Two processes over one: ${withSpread(measured_ratio, 2)} × as measured with all of that on ${cores} cores; ${withSpread(own_cores_ratio, 2)} × by Puente's processor time for a create, as with a core each`;
 }
 
-function renderStarts({ links, lines }: StartsResult): string {
+function renderStarts({ links, lines, first_calls }: StartsResult): string {
   const table = tableOf(['start', 'ready ms', 'CPU ms', 'over Puente', 'steps, s'], 1);
   for (const { who, ready_ms, cpu_ms, ratio, steps } of lines)
     table.push([
@@ -136,7 +136,8 @@ function renderStarts({ links, lines }: StartsResult): string {
         .map(([step, took]) => `${step} ${took.toFixed(2)}`)
         .join(', '),
     ]);
-  return `A start after kill -9, on ${links} links\n${table}`;
+  return `A start after kill -9, on ${links} links\n${table}
+The first 1,000 creates after a start take ${withSpread(first_calls, 2)} × the time of as many when warm.`;
 }
 
 function renderSizes(sizes: readonly SizeResult[]): string {
