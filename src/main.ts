@@ -88,4 +88,11 @@ function stopOnSignals(app: App): void {
   process.on('SIGINT', app.worker === null ? stop : () => undefined);
 }
 
+/** Otherwise `node src/main.ts --help` would start a server. */
+function refuseArguments(): void {
+  process.stderr.write('This starts Puente and takes no arguments; commands and help: `npx puente --help`.\n');
+  process.exit(1);
+}
+
+if (import.meta.main && process.argv.length > 2) refuseArguments();
 if (import.meta.main) await serve(process.env);

@@ -80,6 +80,14 @@ describe('wrong usage', () => {
     expect(readFileSync(join(HOUSE, 'src/cli.ts'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 
+  it('is told to whoever gives arguments to the file that starts Puente, and nothing starts', () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(HOUSE, 'src/main.ts'), '--help'], {
+      encoding: 'utf8',
+      env: {},
+    });
+    expect([status, stdout, stderr]).toEqual([1, '', expect.stringContaining('`npx puente --help`')]);
+  });
+
   it('refuses to serve with a bad setting, by name', async () => {
     const { code, err } = await puente(['serve'], { env: { PUENTE_PUBLIC_PORT: 'eighty' } });
     expect(err).toContain('public.port from the variable PUENTE_PUBLIC_PORT');
