@@ -49,7 +49,7 @@ const PATIENCE_MS = 200;
 const LEAST_PATIENCE_MS = 60_000;
 
 /**
- * A sale is one create, one payment event, reads until it shows as paid, and one delivered notice.
+ * A sale is one create, one payment event, reads until it shows as paid, and two delivered notices.
  * @throws Error with the first wrong answer.
  */
 export async function measureGrowth(

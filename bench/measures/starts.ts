@@ -86,7 +86,7 @@ export async function measureStarts(plan: StartsPlan): Promise<StartsResult> {
   const first_calls: number[] = [];
   for (let turn = 0; turn <= repetitions; turn++) {
     const ratio = await firstCalls(upstream.said, directory, FIRST_CALL_SALE + turn * FIRST_SALE_APART);
-    // The first turn warms what sends the calls.
+    // The first turn warms the load sender.
     if (turn === 0) continue;
     first_calls.push(ratio);
     progress(

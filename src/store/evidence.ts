@@ -116,13 +116,17 @@ function signatureKeeper(reader: Reader) {
   ): Promise<string> {
     const key = `${merchant_id} ${signature}`;
     const before = known.get(key);
-    if (before !== undefined) return before;
+    if (before !== undefined) {
+      recognised.add(`${merchant_id} ${before}`);
+      return before;
+    }
     const found = await groups.all(merchant_id, one.operation, one.what);
     const same = found.find((group) => [group.signature, group.current_signature].includes(signature));
     const alike = found.filter(
       (group) =>
         group.current_signature === null &&
         !recognised.has(`${merchant_id} ${group.signature}`) &&
+        group.path === one.path &&
         group.legacy === one.legacy &&
         isOlderForm(older, group.orders),
     );

@@ -301,15 +301,16 @@ describe('the mark of a sent call', () => {
 
   it('is set when the head of its own request is written', () => {
     const watch = watching();
-    const [first, second] = [{ sent: false }, { sent: false }];
-    const [one, two] = [{}, {}];
+    const [first, second]: [SentMark, SentMark] = [{ sent: false }, { sent: false }];
+    const [one, two, socket] = [{}, {}, {}];
     watch.follow(first, () => created.publish({ request: one }));
     watch.follow(second, () => created.publish({ request: two }));
     expect([first.sent, second.sent]).toEqual([false, false]);
-    writing.publish({ request: two });
+    writing.publish({ request: two, socket });
     expect([first.sent, second.sent]).toEqual([false, true]);
-    writing.publish({ request: one });
+    writing.publish({ request: one, socket });
     expect([first.sent, second.sent]).toEqual([true, true]);
+    expect([first.on_kept_connection, second.on_kept_connection]).toEqual([true, false]);
   });
 
   it('is left alone by the requests of others, and by what is no message; neither brings the process down', async () => {

@@ -185,16 +185,17 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
   /** @param isUnderWay as it was before the read; such a notice may have been sent when the read ends. */
   const readOldest = async (now: number, isUnderWay: (notice: Notice) => boolean): Promise<Notice[]> => {
     if (kept.size > batch / 2 && Math.abs(now - kept_since) < OLDEST_KEPT_MS) return [...kept.values()];
-    kept_since = now;
+    kept.clear();
     const oldest = await store.dueNotices(now, batch);
+    kept_since = now;
     const is_large = oldest.length === batch;
     kept = new Map(is_large ? oldest.filter((one) => !isUnderWay(one)).map((one) => [one.id, one]) : []);
     return oldest;
   };
   return {
-    /** Told of each attempt that begins. */
-    began({ id }: Notice): void {
-      kept.delete(id);
+    /** Called when an attempt begins: others of its kind may be superseded by its end. */
+    began(notice: Notice): void {
+      for (const one of kept.values()) if (kindOf(one) === kindOf(notice)) kept.delete(one.id);
     },
     /** @param now epoch ms. */
     async *pages(now: number, held: Held, isUnderWay: (notice: Notice) => boolean): AsyncGenerator<Notice[]> {
@@ -271,13 +272,14 @@ function createPlaces(kept_ms: number) {
       const held = [...hosts_of_merchants].filter(([, host]) => isFull(host));
       const merchants = new Set(held.map(([merchant_id]) => merchant_id));
       const some_of = new Set<string>();
-      /** Hosts where a QR notice waits: a place that becomes free is for the oldest, in the next look. */
+      /** Hosts where a QR notice waits: a place that becomes free is for the oldest, in the next look, as for merchants. */
       const crowded = new Set<string>();
       const hasPlace = ({ form, merchant_id, legacy_id }: Notice, host: string): boolean => {
         const is_point = form === 'point';
         if (is_point) hosts_of_merchants.set(merchant_id, host);
         else hosts_of_sales.set(legacy_id, host);
-        if (!isFull(host) && (is_point || !crowded.has(host))) return true;
+        const has_waiting = is_point ? merchants.has(merchant_id) : crowded.has(host);
+        if (!isFull(host) && !has_waiting) return true;
         some_of.add(merchant_id);
         if (is_point) merchants.add(merchant_id);
         else crowded.add(host);

@@ -42,7 +42,7 @@ export interface DifferenceSeen {
   orders: string;
   /** How to know it among the differences of older builds, whose signatures were made of sentences. */
   older?: OlderForm;
-  /** What this build makes of it where it is stored under an older build's signature; null: only older builds have seen it. */
+  /** This build's signature of a difference that is stored under an older one's; null: only older builds have seen it. */
   current_signature?: string | null;
 }
 

@@ -278,7 +278,8 @@ function olderForm(tables: Tables, task: ShadowTask, finding: ShadowFinding): Ol
   const rules = operation.family === 'point' ? rulesOf.point : rulesOf.qr;
   const alike = rules.filter((rule) => rule.path === table && rule.code === code);
   // The words alone tell two rules on one field apart: reworded, they are judged anew rather than by the other's judgement.
-  const start = alike.length > 1 ? wordsOf(finding) : startOf(cause.names === '' ? 'order' : cause.names);
+  const start =
+    alike.length > 1 ? wordsOf(finding).slice(0, MAX_SHOWN) : startOf(cause.names === '' ? 'order' : cause.names);
   return { start, row: null };
 }
 

@@ -50,7 +50,7 @@ export interface UpstreamClient extends Upstream {
 
 /**
  * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries but one of a read whose
- * connection closed. `send` resolves for any network failure; it rejects with PuenteError bad_request, unsent, for a call that
+ * kept connection closed. `send` resolves for any network failure; it rejects with PuenteError bad_request, unsent, for a call that
  * can't be written as HTTP.
  * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
  */
@@ -68,12 +68,15 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   const under_way = createDrain();
   const leave = batchPerTick<() => void>((send) => send());
 
-  async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
+  async function exchange(
+    call: UpstreamCall,
+    request: Dispatcher.DispatchOptions,
+    mark: SentMark = { sent: false },
+  ): Promise<UpstreamOutcome> {
     const limit = startLimit(call.timeout_ms);
     const kind = slotKindOf(call);
     const taken = slots.take(kind, limit);
     if (taken !== true && !(await taken)) return { kind: 'not_sent', cause: NO_FREE_CONNECTION };
-    const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
     limit.onTimeout(reception.cut);
     // The slot stays taken until undici releases the request, which a timeout alone does not ensure.
@@ -91,10 +94,18 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       const started = performance.now();
       const ticket = under_way.begin();
       try {
-        let outcome = await exchange(call, request);
-        if (call.method === 'GET' && wasClosed(outcome)) {
-          const left_ms = call.timeout_ms - (performance.now() - started);
-          if (left_ms > SHORTEST_READ_MS) outcome = await exchange({ ...call, timeout_ms: left_ms }, request);
+        const mark: SentMark = { sent: false };
+        let outcome = await exchange(call, request, mark);
+        const left_ms = call.timeout_ms - (performance.now() - started);
+        if (
+          isRepeatable(call) &&
+          mark.on_kept_connection === true &&
+          wasClosed(outcome) &&
+          left_ms > SHORTEST_READ_MS
+        ) {
+          const second = await exchange({ ...call, timeout_ms: left_ms }, request);
+          // A repeat that is not sent does not undo the first try.
+          if (second.kind !== 'not_sent') outcome = second;
         }
         const status = outcome.kind === 'answered' ? outcome.status : null;
         options.onOutcome?.(call, outcome.kind, status, performance.now() - started);
@@ -111,10 +122,12 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   };
 }
 
-/**
- * Servers close idle connections, and a request that crosses the close is never answered. A read can be sent again (RFC 9110
- * §9.2.2); a write is repeated by the create protocol, with its key.
- */
+/** A write is repeated by the create protocol, with its key; a paced call by its next turn. */
+function isRepeatable({ method, is_paced }: UpstreamCall): boolean {
+  return method === 'GET' && is_paced !== true;
+}
+
+/** Servers close idle connections, and a request that crosses the close is never answered: a read can be sent again (RFC 9110 §9.2.2). */
 function wasClosed(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'broken' && CLOSED.has(outcome.cause);
 }
@@ -239,7 +252,7 @@ export function paceUpstream(upstream: Upstream, per_second: number, clock: Cloc
       const wait_ms = nextSlot();
       if (wait_ms > 0) await clock.sleep(wait_ms);
       if (rests()) return { kind: 'not_sent', cause: 'background calls rest' };
-      const outcome = await upstream.send(call);
+      const outcome = await upstream.send({ ...call, is_paced: true });
       heed(outcome);
       return outcome;
     },

@@ -138,9 +138,11 @@ function codeOf(error: Error): string {
 
 // Proves whether the bytes of a request left this process, by undici's diagnostics channels (`docs/protocol.md` §3.5).
 
-/** `sent` becomes true just before undici writes the request's head to the socket, and stays true. */
+/** Set just before undici writes the request's head to the socket. */
 export interface SentMark {
   sent: boolean;
+  /** Whether an earlier request went over its connection. */
+  on_kept_connection?: boolean;
 }
 
 /** Marks requests as sent, for all clients of the process. */
@@ -164,7 +166,11 @@ export function watchSending(): SentWatch {
   };
   const writing = (message: unknown): void => {
     const mark = requestOf(message)?.[MARK];
-    if (mark !== undefined) mark.sent = true;
+    if (mark === undefined) return;
+    mark.sent = true;
+    const { socket } = message as { socket: { [USED]?: true } }; // undici names it beside the request
+    mark.on_kept_connection = USED in socket;
+    socket[USED] = true;
   };
   subscribe('undici:request:create', created);
   subscribe('undici:client:sendHeaders', writing);
@@ -179,6 +185,7 @@ export function watchSending(): SentWatch {
 
 /** Property of undici's own object, because a WeakMap keeps ended calls alive (`CALL` in `proxy/http/exchange.ts`). */
 const MARK = Symbol('mark');
+const USED = Symbol('used');
 type Marked = object & { [MARK]?: SentMark };
 
 function requestOf(message: unknown): Marked | null {

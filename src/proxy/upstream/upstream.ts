@@ -31,6 +31,8 @@ export interface UpstreamCall {
   timeout_ms: number;
   /** True for a read that a payment, cancel or refund waits for: it goes first. Unset: as the served call decides. */
   for_payment?: boolean;
+  /** True for a call in the background, which is sent at a bounded rate, so that it is not repeated at once. */
+  is_paced?: boolean;
 }
 
 /** A read with less time than this would mostly time out. */
@@ -48,7 +50,7 @@ export type UpstreamOutcome =
 
 /** The port of an upstream: the orders API, or legacy for its reads. */
 export interface Upstream {
-  /** Sends a write once, a read once more if its connection closes; no redirect. Never throws for a network failure. */
+  /** Sends a write once, a read that is not paced once more if its kept connection closes; no redirect. Never throws for a network failure. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
   /** True while a call of this method with this token would be refused; missing without a breaker. */
   isShut?(method: UpstreamCall['method'], token: Secret): boolean;

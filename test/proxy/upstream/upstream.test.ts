@@ -262,7 +262,7 @@ describe('a kept connection that was closed while idle', () => {
   });
 });
 
-describe('a read whose connection closes', () => {
+describe('a read whose kept connection closes', () => {
   const { body: _, idempotency_key: __, ...read } = call({ name: 'get', method: 'GET', path: '/v1/orders/ORD01' });
   const closesAtSecond = (socket: Socket) =>
     onRequest(socket, (_text, number) => (number === 1 ? socket.write(answer(200, '{}')) : socket.resetAndDestroy()));
@@ -277,20 +277,45 @@ describe('a read whose connection closes', () => {
     expect(accepted).toHaveLength(2);
   });
 
-  it('each time is broken after the second', async () => {
+  it('is not sent again at once where its calls are paced', async () => {
+    const { url, accepted } = await peer(closesAtSecond);
+    const upstream = client(url, { connections: 1 });
+    await upstream.send(read);
+    expect((await upstream.send({ ...read, is_paced: true })).kind).toBe('broken');
+    expect(accepted).toHaveLength(1);
+  });
+
+  it('is sent once on a new connection that closes', async () => {
     const { url, accepted } = await peer((socket) => onRequest(socket, () => socket.resetAndDestroy()));
     const seen: unknown[] = [];
     const upstream = client(url, { connections: 1, onOutcome: ({ method }, kind) => seen.push([method, kind]) });
     expect((await upstream.send(read)).kind).toBe('broken');
-    expect(accepted).toHaveLength(2);
+    expect(accepted).toHaveLength(1);
     expect(seen).toEqual([['GET', 'broken']]);
+  });
+
+  it('and then the next one is broken, and counts once', async () => {
+    const { url, accepted } = await peer((socket, connection) =>
+      onRequest(socket, (_text, number) =>
+        connection === 1 && number === 1 ? socket.write(answer(200, '{}')) : socket.resetAndDestroy(),
+      ),
+    );
+    const seen: unknown[] = [];
+    const upstream = client(url, { connections: 1, onOutcome: ({ method }, kind) => seen.push([method, kind]) });
+    await upstream.send(read);
+    expect((await upstream.send(read)).kind).toBe('broken');
+    expect(accepted).toHaveLength(2);
+    expect(seen.slice(1)).toEqual([['GET', 'broken']]);
   });
 
   it('is not sent again where too little of its time is left', async () => {
     const { url, accepted } = await peer((socket) =>
-      onRequest(socket, () => setTimeout(() => socket.resetAndDestroy(), 100)),
+      onRequest(socket, (_text, number) =>
+        number === 1 ? socket.write(answer(200, '{}')) : setTimeout(() => socket.resetAndDestroy(), 100),
+      ),
     );
     const upstream = client(url, { connections: 1 });
+    await upstream.send(read);
     expect((await upstream.send({ ...read, timeout_ms: 300 })).kind).toBe('broken');
     expect(accepted).toHaveLength(1);
   });
