@@ -300,7 +300,8 @@ describe('the mark of a sent call', () => {
   });
 
   it('is set when the head of its own request is written', () => {
-    const watch = watching();
+    // Another client of the process watches, too.
+    const [watch] = [watching(), watching()];
     const [first, second]: [SentMark, SentMark] = [{ sent: false }, { sent: false }];
     const [one, two, socket] = [{}, {}, {}];
     watch.follow(first, () => created.publish({ request: one }));

@@ -50,8 +50,8 @@ export interface UpstreamClient extends Upstream {
 
 /**
  * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries but one of a read whose
- * kept connection closed. `send` resolves for any network failure; it rejects with PuenteError bad_request, unsent, for a call that
- * can't be written as HTTP.
+ * kept connection closed. `send` resolves for any network failure; it rejects with PuenteError bad_request, unsent, for a
+ * call that can't be written as HTTP.
  * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
  */
 export function createUpstream(options: UpstreamOptions): UpstreamClient {

@@ -166,7 +166,8 @@ export function watchSending(): SentWatch {
   };
   const writing = (message: unknown): void => {
     const mark = requestOf(message)?.[MARK];
-    if (mark === undefined) return;
+    // Each client watches, and all of them get every message: the first one marks.
+    if (mark === undefined || mark.sent) return;
     mark.sent = true;
     const { socket } = message as { socket: { [USED]?: true } }; // undici names it beside the request
     mark.on_kept_connection = USED in socket;

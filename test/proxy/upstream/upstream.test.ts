@@ -289,6 +289,8 @@ describe('a read whose kept connection closes', () => {
     const { url, accepted } = await peer((socket) => onRequest(socket, () => socket.resetAndDestroy()));
     const seen: unknown[] = [];
     const upstream = client(url, { connections: 1, onOutcome: ({ method }, kind) => seen.push([method, kind]) });
+    // As in production: one client for orders, one for legacy.
+    client(url);
     expect((await upstream.send(read)).kind).toBe('broken');
     expect(accepted).toHaveLength(1);
     expect(seen).toEqual([['GET', 'broken']]);
