@@ -53,11 +53,15 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   );
   /**
    * What failed: a sale, so that all retries of its create and all that it refuses are one fault; or a cancel or refund
-   * of a sale, however often it is repeated; else the call.
+   * of a sale, however often it is repeated; else the call. Retries of a sale that was refused or not sent have no id in
+   * common.
    */
-  const faultOf = ({ id, legacy_id, operation, unit }: Exchange, doubt_of = legacy_id): string => {
-    if (operation === null || !writes.has(operation)) return id;
-    return writes.get(operation) === 'create' ? (doubt_of ?? id) : `${operation} ${legacy_id ?? unit ?? id}`;
+  const faultOf = (exchange: Exchange, { doubt_of, not_made }: Parameters<SafetyWatch['note']>[1]): Fault => {
+    const { id, legacy_id, operation, unit } = exchange;
+    if (operation === null || !writes.has(operation)) return { of: id };
+    if (writes.get(operation) !== 'create') return { of: `${operation} ${legacy_id ?? unit ?? id}` };
+    if (doubt_of === undefined && not_made !== undefined) return { of: not_made, new_after_ms: TRIED_AGAIN_MS };
+    return { of: doubt_of ?? legacy_id ?? id };
   };
   const windows = new Map<string, Kept>();
   const deciding = new Set<Promise<void>>();
@@ -73,13 +77,13 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
     void work.then(() => deciding.delete(work));
   };
   return {
-    note(exchange, doubt_of) {
+    note(exchange, failed) {
       const found = classify({ ...exchange, default_row: byDefaultRow(exchange) }, rules.slow_ms);
       if (found === null) return;
       const at = exchange.at + exchange.duration_ms;
       const kept = keptOf(windows, found);
       if (exchange.at < kept.since) return;
-      addCall(kept.window, rules, at, found.is, { exchange: exchange.id, fault: faultOf(exchange, doubt_of) });
+      addCall(kept.window, rules, at, found.is, { exchange: exchange.id, fault: faultOf(exchange, failed) });
       if (at >= kept.rest_until && tripReason(sumsOf(kept.window, rules, at), rules) !== null) start(kept, at);
     },
     view: (merchant_id) => {
@@ -196,10 +200,18 @@ const SLICES = 30;
 export const FAULTS_IN_A_ROW = 5;
 /** A fault this long after the previous one begins a new row: a small shop sells a few times an hour. */
 const ROW_ENDS_AFTER_MS = 60 * 60_000;
+/** A till tries a sale that failed again within this time; later an equal one is taken for the next customer's. */
+const TRIED_AGAIN_MS = 60_000;
 /** Faults remembered of a merchant and kind, so that a retry counts none; far more trip the stop. */
 const MOST_FAULTS = 100;
 /** Exchanges that a reason links: an operator opens one or two. */
 const MOST_EXCHANGES = 10;
+
+/** What failed. The same is no new fault for `new_after_ms` after it was counted; without it, as long as it goes on. */
+interface Fault {
+  of: string;
+  new_after_ms?: number;
+}
 
 interface Slice {
   nth: number;
@@ -212,7 +224,7 @@ interface Window {
   slices: Slice[];
   /** Faults since the last good call, and the epoch ms of the first and the last one. */
   row: { faults: number; since: number; at: number };
-  /** Epoch ms at which each fault was last seen, oldest first. */
+  /** Epoch ms from which each fault is no new one, in the order in which they were last seen. */
   seen: Map<string, number>;
   /** Faults and slow calls, newest first. */
   exchanges: { id: string; at: number }[];
@@ -235,7 +247,7 @@ export function addCall(
   rules: SafetyRules,
   at: number,
   is: Class,
-  { exchange, fault }: { exchange: string; fault: string },
+  { exchange, fault }: { exchange: string; fault: Fault },
 ): void {
   if (is === 'fault' && isRepeated(window, rules, at, fault)) return;
   const nth = Math.floor(at / sliceOf(rules));
@@ -251,13 +263,15 @@ export function addCall(
   window.exchanges = [{ id: exchange, at }, ...window.exchanges].slice(0, MOST_EXCHANGES);
 }
 
-/** True for a fault that was seen within a row or a window; notes it. */
-function isRepeated({ seen }: Window, { window_ms }: SafetyRules, at: number, fault: string): boolean {
-  const last = seen.get(fault);
-  seen.delete(fault); // keeps the map in the order of the last time
-  seen.set(fault, at);
+/** True for a fault that was counted before and is no new one; notes it. */
+function isRepeated({ seen }: Window, rules: SafetyRules, at: number, { of, new_after_ms }: Fault): boolean {
+  const last = seen.get(of);
+  const goes_on_ms = Math.max(rules.window_ms, ROW_ENDS_AFTER_MS);
+  const is_repeated = last !== undefined && at - last < (new_after_ms ?? goes_on_ms);
+  seen.delete(of); // keeps the map in the order of the last time
+  seen.set(of, is_repeated && new_after_ms !== undefined ? last : at);
   if (seen.size > MOST_FAULTS) seen.delete(seen.keys().next().value ?? '');
-  return last !== undefined && at - last < Math.max(window_ms, ROW_ENDS_AFTER_MS);
+  return is_repeated;
 }
 
 /** What counts of a window at `now`, epoch ms: sums of its last `window_ms`, and the faults in a row. */

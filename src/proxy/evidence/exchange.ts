@@ -81,6 +81,8 @@ export interface ExchangeDraft {
   sent: CapturedMessages['upstream'];
   /** What failed: the legacy id of the create in doubt because of which the till was refused, and the amount of another sale. */
   doubt_of?: string;
+  /** Unit and amount of a create whose sale is known not to be made: its till tries it again. */
+  not_made?: string | undefined;
   /** A create, cancel or refund: its upstream requests have priority. */
   is_payment?: boolean;
   /** From the merchant's settings; missing until the merchant is known. */
@@ -96,7 +98,7 @@ export interface UnknownHit {
 
 /** A finished exchange, as it is recorded. */
 export interface Exchange
-  extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'doubt_of' | 'is_payment'> {
+  extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'doubt_of' | 'not_made' | 'is_payment'> {
   /** UUID v7. */
   id: string;
   /** Epoch ms when the call arrived. */
@@ -199,8 +201,8 @@ export interface Sums {
 
 /** Judges finished exchanges for the safety stop. */
 export interface SafetyWatch {
-  /** Counts a finished exchange. Cheap, never throws, never waits. @param doubt_of as in `ExchangeDraft`. */
-  note(exchange: Exchange, doubt_of?: string): void;
+  /** Counts a finished exchange. Cheap, never throws, never waits. @param failed what failed, if it did. */
+  note(exchange: Exchange, failed: Pick<ExchangeDraft, 'doubt_of' | 'not_made'>): void;
   /** Windows with calls; of one merchant, or of all. */
   view(merchant_id?: string): Watched[];
   /** Resolves when all decisions so far are stored. */

@@ -39,7 +39,7 @@ export function createAfter(
     const task = shadowOf(ports, call, exchange, request, sent, messages);
     if (task === null) ports.evidence.finished(exchange, fieldsOf(ports, call, request));
     else ports.evidence.shadowed(task);
-    if (exchange.lane === 'orders') ports.evidence.safety.note(exchange, call.draft.doubt_of);
+    if (exchange.lane === 'orders') ports.evidence.safety.note(exchange, call.draft);
     telemetry?.called(exchange, {
       method: request.method ?? '',
       traceparent: singleHeaders(request).traceparent ?? null,

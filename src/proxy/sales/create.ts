@@ -61,6 +61,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   const { deadline } = round;
   const fresh = translated(ports, call, sale, round.reference);
   if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
+  noteNotMade(ports, `${fresh.link.unit} ${fresh.link.amount_minor}`);
   ports.memory.failpoint('create.before_row');
   const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link);
   if (opening.kind === 'unwanted') {
@@ -89,6 +90,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
+  if (sent.kind === 'in_doubt') noteNotMade(ports, undefined);
   if (sent.kind === 'terminal') return 'again'; // the repeated sale was refused or canceled: open a new one
   if (sent.kind === 'refused' && sentOwnReference(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
@@ -350,6 +352,11 @@ function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss
 function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
   ports.count('creates', outcome);
   return answer;
+}
+
+/** For the safety stop. @param sale what is known not to be made; undefined in doubt. */
+function noteNotMade({ exchange }: Ports, sale: string | undefined): void {
+  if (exchange !== null) exchange.not_made = sale;
 }
 
 /**

@@ -4,7 +4,7 @@ import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, eventually, MEXICO, POIN
 import { openForAll } from '../../open.ts';
 import { auditsOf, FAST, idOf } from '../../proxy/http/till.ts';
 import { command } from './command.ts';
-import { messageOf, startMoves } from './kit.ts';
+import { type MovesBench, messageOf, startMoves } from './kit.ts';
 
 const SETTINGS = {
   ...FAST,
@@ -54,8 +54,9 @@ interface Safety {
   history: { stopped: boolean; why: string; exchanges: string[] }[];
 }
 
-const safetyOf = async (merchant = ARGENTINA): Promise<Safety> =>
-  (await bench.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the API's shape
+const safetyAt = async (at: MovesBench, merchant: string): Promise<Safety> =>
+  (await at.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the API's shape
+const safetyOf = (merchant = ARGENTINA) => safetyAt(bench, merchant);
 const stageOf = async (merchant: string) => (await bench.stageOf(merchant)).in_force.intents?.stage;
 const lines = async (merchant: string, action: string) =>
   (await auditsOf(bench.data_dir)).filter((line) => line.subject === merchant && line.action === action);
@@ -146,8 +147,11 @@ describe('armed', () => {
 });
 
 describe('one create in doubt', () => {
+  // Upstream has failed for nobody yet: after many failures creates would be held back, and be in no doubt.
+  const bench = openForAll(() => startMoves(SETTINGS));
+  const safetyOf = (merchant: string) => safetyAt(bench, merchant);
   it('and eleven refused retries of it are one fault, and the stop says how near it is', async () => {
-    await arm(URUGUAY, 'armed');
+    expect((await bench.notify(URUGUAY, { safety_stop: 'armed' })).status).toBe(200);
     await bench.control('/faults', { body: FAILING });
     const press = (amount: number) =>
       bench.till(`${POINT}/devices/NEWLAND_N950__DOUBT01/payment-intents`, { body: { amount }, merchant: URUGUAY });
@@ -179,7 +183,29 @@ describe('one create in doubt', () => {
       () => safetyOf(URUGUAY),
       ({ now: [found] }) => found?.faults === 2,
     );
-    await bench.control('/faults', { method: 'DELETE' });
+  });
+});
+
+describe('a sale that is held back while upstream fails', () => {
+  const BREAKER = { PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '2', PUENTE_UPSTREAM_POOL_BREAKER_PROBE_MS: '60000' };
+  const own = openForAll(() => startMoves({ ...SETTINGS, ...BREAKER }));
+  it('is one fault, however often it is pressed, and another sale is another one', async () => {
+    expect((await own.notify(URUGUAY, { safety_stop: 'armed' })).status).toBe(200);
+    const press = (amount: number, merchant = URUGUAY, at = 'NEWLAND_N950__DOUBT01') =>
+      own.till(`${POINT}/devices/${at}/payment-intents`, { body: { amount }, merchant });
+    await own.control('/faults', { body: FAILING });
+    // Once both are held back, everybody is: the failures of one merchant alone hold nobody else back.
+    const device = () => `NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}`;
+    const others = () => Promise.all([ARGENTINA, BRAZIL].map((merchant) => press(1500, merchant, device())));
+    await eventually(others, (tried) => tried.every(({ status }) => status === 503));
+    const presses = [await press(1500), ...(await Promise.all(Array.from({ length: 11 }, () => press(1500))))];
+    expect(presses.map(({ status }) => status)).toEqual(Array(12).fill(503));
+    await press(2700);
+    const view = await eventually(
+      () => safetyAt(own, URUGUAY),
+      ({ now: [found] }) => found?.faults === 2,
+    );
+    expect(view).toMatchObject({ trips: [], history: [], now: [{ calls: 2, faults: 2, in_a_row: 2 }] });
   });
 });
 
@@ -191,12 +217,11 @@ describe('a cancel that fails', () => {
     const id = idOf(await own.till(path, { body: { amount: 1500 } }));
     const presses = Array.from({ length: 6 }, () => own.till(`${path}/${id}`, { method: 'DELETE' }));
     for (const { status } of await Promise.all(presses)) expect(status).toBeGreaterThan(499);
-    const shown = async () => (await own.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/safety`)).body as Safety; // the API's shape
     await eventually(
       () => own.as(ANA, 'GET', `/api/trace?id=${id}`),
       ({ text }) => text.split('point.cancel_intent').length > 6,
     );
-    expect(await shown()).toMatchObject({ trips: [], now: [{ calls: 2, faults: 1, in_a_row: 1 }] });
+    expect(await safetyAt(own, ARGENTINA)).toMatchObject({ trips: [], now: [{ calls: 2, faults: 1, in_a_row: 1 }] });
   });
 });
 

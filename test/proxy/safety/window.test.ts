@@ -15,7 +15,7 @@ let calls = 0;
 /** A call that is no retry: a fault of its own. */
 function own() {
   const exchange = `call ${++calls}`;
-  return { exchange, fault: exchange };
+  return { exchange, fault: { of: exchange } };
 }
 
 const reasonOf = (calls: [Class, number][]) => tripReason(sumsOf(windowOf(calls), rules, START), rules)?.text ?? null;
@@ -137,7 +137,7 @@ describe('sliding', () => {
 
   it('names the calls that were not fine, newest first, at most ten, and none that has left the window', () => {
     const window = windowOf([['fault', 12]]);
-    addCall(window, rules, START + 1, 'slow', { exchange: 'the slow one', fault: 'x' });
+    addCall(window, rules, START + 1, 'slow', { exchange: 'the slow one', fault: { of: 'x' } });
     addCall(window, rules, START + 2, 'fine', own());
     const { exchanges } = sumsOf(window, rules, START + 2);
     expect([exchanges.length, exchanges[0], exchanges.at(-1)]).toEqual([10, 'the slow one', `call ${calls - 9}`]);
@@ -147,7 +147,7 @@ describe('sliding', () => {
 
 describe('retries of a fault', () => {
   const MINUTE = 60_000;
-  const retry = (nth: number) => ({ exchange: `retry ${nth}`, fault: 'the create in doubt' });
+  const retry = (nth: number) => ({ exchange: `retry ${nth}`, fault: { of: 'the create in doubt' } });
 
   it('are one fault, in the row too, however long they go on, and dilute nothing', () => {
     const window = emptyWindow();
@@ -159,6 +159,15 @@ describe('retries of a fault', () => {
     for (let nth = 0; nth < 12; nth++) addCall(soon, rules, START, 'fault', retry(nth));
     expect(sumsOf(soon, rules, START)).toMatchObject({ calls: 5, faults: 5, in_a_row: 5 });
     expect(sumsOf(soon, rules, START).exchanges.filter((id) => id.startsWith('retry'))).toEqual(['retry 0']);
+  });
+
+  it('of a sale that was not sent are one fault for a minute; then it is the next customer’s', () => {
+    const window = emptyWindow();
+    const unsent = (nth: number) => ({ exchange: `try ${nth}`, fault: { of: 'T1 1500', new_after_ms: MINUTE } });
+    for (let nth = 0; nth < 12; nth++) addCall(window, rules, START + nth * (MINUTE / 12), 'fault', unsent(nth));
+    expect(sumsOf(window, rules, START + MINUTE)).toMatchObject({ calls: 1, faults: 1, in_a_row: 1 });
+    for (let nth = 12; nth < 60; nth++) addCall(window, rules, START + nth * (MINUTE / 12), 'fault', unsent(nth));
+    expect(sumsOf(window, rules, START + 5 * MINUTE - 1)).toMatchObject({ calls: 5, faults: 5, in_a_row: 5 });
   });
 
   it('are forgotten with those of other faults, so that memory is bounded', () => {
