@@ -43,7 +43,8 @@ export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'e
 
 /** Of a paid sale at a terminal: one for the intent, one for the payment. */
 const NOTICES_PER_SALE = 2;
-const LOOK_EVERY_MS = 25;
+/** Rarely, because each look counts all waiting notices. */
+const LOOK_EVERY_MS = 250;
 /** Time limit per sale with all its notices, on a busy machine; a few sales get a minute. */
 const PATIENCE_MS = 200;
 const LEAST_PATIENCE_MS = 60_000;

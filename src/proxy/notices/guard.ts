@@ -117,8 +117,9 @@ function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error |
 
 function refusalOf(address: string, policy: OutboundPolicy): Spoken | null {
   const refusal = addressRefusal(address, policy.allow_private);
-  const is_own = policy.own_hosts.some((own) => oneSpelling(own) === oneSpelling(address));
-  return refusal === null && is_own ? say('address.own', {}) : refusal;
+  if (refusal !== null) return refusal;
+  const spelled = oneSpelling(address);
+  return policy.own_hosts.some((own) => oneSpelling(own) === spelled) ? say('address.own', {}) : null;
 }
 
 function portOf(url: URL): number {
@@ -189,6 +190,8 @@ function oneSpelling(text: string): string {
 
 /** An IPv4-mapped address (`::ffff:10.0.0.1`) counts as its IPv4 address. */
 function readAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+  // Most texts are names, for each of which the library would make an error with its stack.
+  if (isIP(text) === 0) return null;
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }

@@ -59,15 +59,12 @@ export function startNotifier(parts: NotifierParts) {
 
   /** Starts attempts, merchants in turns; false when no place is left. */
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
-    const waiting = inTurns(
-      due.filter((notice) => !underWay.has(kindOf(notice))),
-      (id) => served.get(id) ?? 0,
-    );
-    for (const notice of waiting) {
+    for (const notice of inTurns(due, (id) => served.get(id) ?? 0)) {
       if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
-      // A redelivered notice and a newer one of its topic and id can both be due.
-      if (flights.has(kindOf(notice))) continue;
       if (look.isHeld(notice)) continue;
+      const kind = kindOf(notice);
+      // A redelivered notice and a newer one of its topic and id can both be due.
+      if (underWay.has(kind) || flights.has(kind)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
       if (host === null || look.hasPlace(notice, host)) begin(notice, receiver, host);
@@ -157,7 +154,10 @@ const BATCH_FACTOR = 4;
 const MOST_PAGES = 4;
 /** Interval of reads behind waiting notices, which cost reads per merchant. */
 const WALK_EVERY_MS = 1_000;
-/** Age up to which the oldest notices of a large backlog are taken from the last read: each attempt that ends looks for more. */
+/**
+ * Age up to which the oldest notices of a large backlog are taken from the last read, and merchants are not read in turns
+ * again while enough of each one's are among those: each attempt that ends looks for more.
+ */
 const OLDEST_KEPT_MS = 200;
 
 /** Merchants whose notices have no place now; both sets may grow while the pages are read. */
@@ -182,6 +182,8 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
   let walked_at = Number.NEGATIVE_INFINITY;
   /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
+  /** All merchants with due notices, as the last read in turns found them; null when it did not come to its end. */
+  let supplied: { merchants: ReadonlySet<string> | null; at: number } = { merchants: null, at: 0 };
   /** @param isUnderWay as it was before the read; such a notice may have been sent when the read ends. */
   const readOldest = async (now: number, isUnderWay: (notice: Notice) => boolean): Promise<Notice[]> => {
     if (kept.size > batch / 2 && Math.abs(now - kept_since) < OLDEST_KEPT_MS) return [...kept.values()];
@@ -191,6 +193,13 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
     const is_large = oldest.length === batch;
     kept = new Map(is_large ? oldest.filter((one) => !isUnderWay(one)).map((one) => [one.id, one]) : []);
     return oldest;
+  };
+  /** True while a read in turns would find nothing earlier: enough of each merchant's notices are kept. */
+  const isSupplied = (now: number): boolean => {
+    const { merchants, at } = supplied;
+    if (merchants === null || Math.abs(now - at) >= OLDEST_KEPT_MS) return false;
+    const waiting = Map.groupBy(kept.values(), ({ merchant_id }) => merchant_id);
+    return [...merchants].every((merchant_id) => (waiting.get(merchant_id)?.length ?? 0) >= per_host);
   };
   return {
     /** Called when an attempt begins: others of its kind may be superseded by its end. */
@@ -204,13 +213,22 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
         yield oldest;
         return;
       }
-      for (let page = 0; page < MOST_PAGES; page++) {
-        const except_merchants = [...held.merchants];
-        const turn = { now, after_merchant, merchants: concurrency, each: per_host, except_merchants };
-        const { notices, last_merchant } = await store.dueNoticesInTurn(turn);
-        after_merchant = last_merchant ?? '';
-        yield page === 0 ? distinct([...oldest, ...notices]) : notices;
-        if (last_merchant === null) break;
+      if (isSupplied(now)) yield oldest;
+      else {
+        const whole = after_merchant === '' ? new Set(held.merchants) : null;
+        supplied = { merchants: null, at: now };
+        for (let page = 0; page < MOST_PAGES; page++) {
+          const except_merchants = [...held.merchants];
+          const turn = { now, after_merchant, merchants: concurrency, each: per_host, except_merchants };
+          const { notices, last_merchant } = await store.dueNoticesInTurn(turn);
+          after_merchant = last_merchant ?? '';
+          for (const { merchant_id } of notices) whole?.add(merchant_id);
+          yield page === 0 ? distinct([...oldest, ...notices]) : notices;
+          if (last_merchant === null) {
+            supplied.merchants = whole;
+            break;
+          }
+        }
       }
       if (Math.abs(now - walked_at) < WALK_EVERY_MS) return;
       walked_at = now;

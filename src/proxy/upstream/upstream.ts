@@ -104,7 +104,8 @@ export function isNotYet(status: number, code: string | null): boolean {
 
 /** True for an answer that promises success later, such as a payment that is not ready to be refunded. */
 export function isNotReady(outcome: UpstreamOutcome): boolean {
-  return outcome.kind === 'answered' && isNotYet(outcome.status, errorCode(outcome.body));
+  // A success has no error code, and to look for one costs more than to judge its order.
+  return outcome.kind === 'answered' && outcome.status >= 400 && isNotYet(outcome.status, errorCode(outcome.body));
 }
 
 /**
