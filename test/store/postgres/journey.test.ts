@@ -53,7 +53,13 @@ describe('two Puentes on one database', () => {
       PUENTE_OPS_PORT: '0',
       PUENTE_LOG_LEVEL: 'silent',
     };
-    const elsewhere = { PUENTE_UPSTREAM: upstream, PUENTE_LEGACY_UPSTREAM: upstream, PUENTE_LIMITS_LAG_MS: '600000' };
+    const elsewhere = {
+      PUENTE_UPSTREAM: upstream,
+      PUENTE_LEGACY_UPSTREAM: upstream,
+      PUENTE_LIMITS_LAG_MS: '600000',
+      // As the first one on the sandbox: either of them may take a notice.
+      PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
+    };
     second = await startApp(loadConfig({ env: { ...shared, ...own, ...elsewhere }, cwd: process.cwd() }), {
       tables: tables(),
     });
