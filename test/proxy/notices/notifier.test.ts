@@ -658,12 +658,17 @@ describe("a merchant's crowded host", () => {
     listen(ARGENTINA, crowded.url);
     for (let index = 0; index < SALES; index++) await queueSale(ARGENTINA, 'ipn');
     let reads = 0;
+    let turns = 0;
     let look_ups = 0;
     const counted: NotifierParts['store'] = {
       ...store.notices,
       dueNotices: (now, limit) => {
         reads++;
         return store.notices.dueNotices(now, limit);
+      },
+      dueNoticesInTurn: (turn) => {
+        turns++;
+        return store.notices.dueNoticesInTurn(turn);
       },
     };
     const notifier = start({
@@ -680,6 +685,8 @@ describe("a merchant's crowded host", () => {
     expect(look_ups).toBeLessThanOrEqual(3 * SALES);
     // A batch is 32 notices and serves 16 attempts; only the last batch is read for each.
     expect(reads).toBeLessThan(SALES);
+    // The batch has enough of its only merchant, so that no read merchant by merchant finds more.
+    expect(turns).toBeLessThan(SALES / 2);
   });
 
   it('does not hide the notices for others, however many wait for it [F117 F120]', async () => {
