@@ -144,6 +144,7 @@ function coreSettings(config: Config): CoreSettings {
     reads: config.reads,
     tokens: config.tokens,
     reconcile: config.reconcile,
+    // The stage of merchants without one of their own.
     merchants: { ...config.merchants, stage: config.routing.default_stage },
     notices: config.notices,
     routing: config.routing,

@@ -98,7 +98,7 @@ function refusal(sentences: readonly string[]): PuenteError {
 // Layers of settings: files and environment, with the source of each value.
 
 export const FILE_VARIABLE = 'PUENTE_CONFIG';
-/** Variables of the commands (README, Commands): no settings, but a shell that has them may start Puente too. */
+/** Variables of the commands (`docs/operations.md`): no settings, but a shell that has them may start Puente too. */
 const COMMAND_VARIABLES: readonly string[] = [
   'PUENTE_OPS_URL',
   ...['PUENTE_NOTICE_URL', 'PUENTE_NOTICE_SECRET', 'PUENTE_CREDENTIAL'].flatMap((name) => [name, `${name}_FILE`]),

@@ -31,7 +31,7 @@ export function describeSettings(): readonly SettingDescription[] {
   return described;
 }
 
-/** By dotted path, as `create.timeout_ms`; undefined when there is no such setting. */
+/** By dotted path, as `create.deadline_ms`; undefined when there is no such setting. */
 export function settingOf(path: string): SettingDescription | undefined {
   return describeSettings().find((setting) => setting.path === path);
 }

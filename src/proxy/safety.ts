@@ -54,7 +54,7 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   /**
    * What failed: a sale, so that all retries of its create and all that it refuses are one fault; or a cancel or refund
    * of a sale, however often it is repeated; else the call. Retries of a sale that was refused or not sent have no id in
-   * common.
+   * common: they are known by unit and amount, for a minute.
    */
   const faultOf = (exchange: Exchange, { doubt_of, not_made }: Parameters<SafetyWatch['note']>[1]): Fault => {
     const { id, legacy_id, operation, unit } = exchange;
@@ -240,7 +240,7 @@ export function emptyWindow(): Window {
 /**
  * Adds a call, and drops slices that have left the window. A fault that was seen before is no new one, and no call
  * either, so that retries neither add to the faults nor dilute them.
- * @param at epoch ms. @param of the exchange, and what failed.
+ * @param at epoch ms. @param exchange its id. @param fault what failed, if it did.
  */
 export function addCall(
   window: Window,

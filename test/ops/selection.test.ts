@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
-import { bulkItems } from '../../src/ops/moves/written.ts';
+import { bulkItems } from '../../src/ops/moves/typed-lists.ts';
 import { ARGENTINA, BRAZIL, CHILE, EVA } from '../kit.ts';
 import { command as run } from './moves/command.ts';
 import { type MovesBench, messageOf, startMoves } from './moves/kit.ts';

@@ -10,7 +10,7 @@ import type { MoveAnswer, RolledBack } from '../moves/move.ts';
 import type { DrainView, Preview } from '../moves/preview.ts';
 import type { ProposalView } from '../moves/proposals.ts';
 import type { FOLLOW } from '../moves/target.ts';
-import { bulkItems } from '../moves/written.ts';
+import { bulkItems } from '../moves/typed-lists.ts';
 import type { Named } from '../seen.ts';
 import { stagesText } from './merchants.ts';
 import {
@@ -393,7 +393,7 @@ export const safetyFaces: Faces = {
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or at five faults in a row without a successful call between them, whatever the number of calls.
-A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it.
+A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it; after a create that was refused or not sent, further ones of its unit and amount are retries for a minute.
 \`puente trace\` opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|observe|armed --reason …\`.`,
     examples: ['puente safety show', 'puente safety show 700100200'],

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { RampPreview, RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
-import { stepsIn } from '../moves/written.ts';
+import { stepsIn } from '../moves/typed-lists.ts';
 import { judgementText, MOVE } from './moves.ts';
 import { listed, merchantCell, table } from './output.ts';
 import type { Faces } from './rows.ts';

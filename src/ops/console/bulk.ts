@@ -6,7 +6,7 @@ import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import type { bulkMovesView } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf } from '../html.ts';
-import { bulkItems } from '../moves/written.ts';
+import { bulkItems } from '../moves/typed-lists.ts';
 import { type Fields, type Form, given, linkTo, type Page, reasonForm, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
 

@@ -5,7 +5,7 @@ import { HOUR_MS } from '../fields.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import type { RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
-import { stepsIn } from '../moves/written.ts';
+import { stepsIn } from '../moves/typed-lists.ts';
 import { whomFields, whomOf } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';

@@ -132,7 +132,7 @@ function held(detail: Sentence): SendResult {
 const TIMEOUT_MS = 22_000;
 /** No real receiver needs longer for lookup and connection; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
-/** Larger than any ordinary answer (`docs/protocol.md` §3.13). */
+/** Larger than any ordinary answer. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 /** The schedule limits it further, to twice its own pause. */
 const MAX_RETRY_AFTER_MS = 48 * 3_600_000;

@@ -16,9 +16,9 @@ export interface NotifierParts extends AttemptParts {
   store: NoticeDelivery;
   /** Called for every attempt, because a merchant may change its URL while notices wait (F121). */
   receiver: (notice: Notice) => Promise<Receiver>;
-  /** Running attempts, over all receivers; 50 by `docs/protocol.md` §3.13. */
+  /** Running attempts, over all receivers. */
   concurrency: number;
-  /** Running attempts to one host, so that a slow receiver can't occupy all; 2 by the same rule. */
+  /** Running attempts to one host, so that a slow receiver can't occupy all. */
   per_host: number;
 }
 

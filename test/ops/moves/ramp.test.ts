@@ -15,7 +15,7 @@ import {
 } from '../../../src/ops/moves/ramp-decision.ts';
 import type { RampStepView } from '../../../src/ops/moves/ramp-evidence.ts';
 import { routeSaid, routeText } from '../../../src/ops/moves/target.ts';
-import { stepsIn } from '../../../src/ops/moves/written.ts';
+import { stepsIn } from '../../../src/ops/moves/typed-lists.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';

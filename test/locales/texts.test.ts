@@ -2,17 +2,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
-import { assumptionsOf } from '../../../src/config/describe.ts';
-import { type TextList, textLists, textsOf } from '../../../src/locales/texts.ts';
-import { loadWords } from '../../../src/locales/words.ts';
-import { loadTables } from '../../../src/mapping/load.ts';
-import { rowsOf, wholeRows } from '../../../src/mapping/row.ts';
-import { html, written } from '../../../src/ops/html.ts';
-import type { Rule } from '../../../src/proxy/shadow/rule.ts';
-import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { assumptionsOf } from '../../src/config/describe.ts';
+import { type TextList, textLists, textsOf } from '../../src/locales/texts.ts';
+import { loadWords } from '../../src/locales/words.ts';
+import { loadTables } from '../../src/mapping/load.ts';
+import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
+import { html, written } from '../../src/ops/html.ts';
+import type { Rule } from '../../src/proxy/shadow/rule.ts';
+import { rulesOf } from '../../src/proxy/shadow/rules.ts';
 
-const HOUSE = join(import.meta.dirname, '../..', '..');
+const HOUSE = join(import.meta.dirname, '../..');
 const tables = loadTables(join(HOUSE, 'mappings'));
 const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
 
