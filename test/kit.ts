@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { request } from 'undici';
+import { onTestFailed } from 'vitest';
 import { type App, type AppParts, startApp } from '../src/app/app.ts';
 import { loadConfig } from '../src/config/config.ts';
 import { loadTables } from '../src/mapping/load.ts';
@@ -239,12 +241,43 @@ export function topicOf({ query }: Delivery): string | null {
 /** The topic of payment intent notices, unless the merchant wants webhooks. */
 export const INTENT = 'point_integration_ipn';
 
-/** Repeats `attempt` until its value holds; only the test's own time limit ends it otherwise. */
+/**
+ * Repeats `attempt` until its value holds; only the test's own time limit ends it otherwise, and the error then shows the
+ * last value.
+ */
 export async function eventually<T>(attempt: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await attempt();
-    if (holds(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  let seen: { value: T } | null = null;
+  let is_over = false;
+  whenTestFails(() => {
+    if (is_over) return null;
+    return seen === null
+      ? 'The first look was not answered.'
+      : `What was waited for did not come; seen last: ${inspect(seen.value, SHORT)}`;
+  });
+  try {
+    for (;;) {
+      const value = await attempt();
+      if (holds(value)) return value;
+      seen = { value };
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  } finally {
+    is_over = true;
+  }
+}
+
+const SHORT = { depth: 4, maxArrayLength: 10, maxStringLength: 300, breakLength: Number.POSITIVE_INFINITY };
+
+/** Adds a sentence to the error of the running test, should it fail; without effect in a hook. */
+function whenTestFails(sentence: () => string | null): void {
+  try {
+    onTestFailed(({ task }) => {
+      const said = sentence();
+      const [error] = task.result?.errors ?? [];
+      if (said !== null && error !== undefined) error.message += `\n${said}`;
+    });
+  } catch {
+    // Outside of a test.
   }
 }
 
