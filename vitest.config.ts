@@ -82,6 +82,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // Tests wait for real processes and sockets; the limits only end what hangs.
     testTimeout: 60_000,
+    expect: { poll: { timeout: 55_000 } },
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     reporters: ['default', new SummaryReporter()],

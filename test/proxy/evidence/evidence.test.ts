@@ -183,12 +183,12 @@ describe('under load', () => {
     const evidence = start({ batch_ms: HOUR_MS }, into);
     finish(evidence, 5);
     const settled = evidence.settled();
-    await vi.waitFor(() => expect(sizes).toEqual([5]));
+    await expect.poll(() => sizes).toEqual([5]);
     finish(evidence, 205);
     letGo();
     await settled;
     evidence.finished(newExchange());
-    await vi.waitFor(() => expect(sizes).toEqual([5, 205]));
+    await expect.poll(() => sizes).toEqual([5, 205]);
     await evidence.stop();
     expect(sizes).toEqual([5, 205, 1]);
   });
@@ -349,7 +349,7 @@ describe('a store that fails', () => {
     const evidence = start({ queue: 1 }, slow);
     // One is written, one is queued, three are shed.
     finish(evidence, 5);
-    await vi.waitFor(() => expect(told).toEqual([3]));
+    await expect.poll(() => told).toEqual([3]);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const stopped = evidence.stop();
     await vi.advanceTimersByTimeAsync(5_500);
