@@ -67,7 +67,7 @@ export function startNotifier(parts: NotifierParts) {
       if (underWay.has(kind) || flights.has(kind)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
-      if (host === null || look.hasPlace(notice, host)) begin(notice, receiver, host);
+      if (host === null || look.hasPlace(notice, host, receiver?.is_merchants)) begin(notice, receiver, host);
     }
     return true;
   }
@@ -267,39 +267,48 @@ function distinct(notices: Notice[]): Notice[] {
 interface Look extends Held {
   /** No place, as known without a look-up of its receiver. */
   isHeld(notice: Notice): boolean;
-  hasPlace(notice: Notice, host: string): boolean;
+  /** @param is_merchants as in `Receiver`. */
+  hasPlace(notice: Notice, host: string, is_merchants: boolean | undefined): boolean;
 }
+
+/** Sales that are known to have no URL of their own; all are forgotten where there are more. */
+const MOST_SALES = 10_000;
 
 /**
  * Caches the hosts of merchants and sales, so that a thousand notices of one busy host are not looked up each time. The
- * Point notices of a merchant share a host, so one that waits holds the others; those of QR sales do not.
- * @param kept_ms the cache is emptied after this time, because a merchant may have changed its URL.
+ * notices that go to the merchant's URL share a host, so one that waits holds the others; a sale may have a URL of its own.
+ * @param kept_ms hosts are forgotten after this time, because a merchant may have changed its URL.
  */
 function createPlaces(kept_ms: number) {
   const hosts_of_merchants = new Map<string, string>();
   const hosts_of_sales = new Map<string, string>();
+  /** Sales without a URL of their own, which they never get. */
+  const without_own = new Set<string>();
   let since = Number.NEGATIVE_INFINITY;
+  const isShared = ({ form, legacy_id }: Notice): boolean => form === 'point' || without_own.has(legacy_id);
   return {
     /** @param isFull whether a host has no place. @param now epoch ms. */
     look(isFull: (host: string) => boolean, now: number): Look {
       if (Math.abs(now - since) >= kept_ms) {
         hosts_of_merchants.clear();
         hosts_of_sales.clear();
+        if (without_own.size > MOST_SALES) without_own.clear();
         since = now;
       }
       const held = [...hosts_of_merchants].filter(([, host]) => isFull(host));
       const merchants = new Set(held.map(([merchant_id]) => merchant_id));
       const some_of = new Set<string>();
-      /** Hosts where a QR notice waits: a place that becomes free is for the oldest, in the next look, as for merchants. */
+      /** Hosts where a sale's notice waits: a place that becomes free is for the oldest, in the next look, as for merchants. */
       const crowded = new Set<string>();
-      const hasPlace = ({ form, merchant_id, legacy_id }: Notice, host: string): boolean => {
-        const is_point = form === 'point';
-        if (is_point) hosts_of_merchants.set(merchant_id, host);
+      const findPlace = (notice: Notice, host: string): boolean => {
+        const { merchant_id, legacy_id } = notice;
+        const is_shared = isShared(notice);
+        if (is_shared) hosts_of_merchants.set(merchant_id, host);
         else hosts_of_sales.set(legacy_id, host);
-        const has_waiting = is_point ? merchants.has(merchant_id) : crowded.has(host);
+        const has_waiting = is_shared ? merchants.has(merchant_id) : crowded.has(host);
         if (!isFull(host) && !has_waiting) return true;
         some_of.add(merchant_id);
-        if (is_point) merchants.add(merchant_id);
+        if (is_shared) merchants.add(merchant_id);
         else crowded.add(host);
         return false;
       };
@@ -307,11 +316,14 @@ function createPlaces(kept_ms: number) {
         merchants,
         some_of,
         isHeld(notice) {
-          const { form, merchant_id, legacy_id } = notice;
-          const host = form === 'point' ? hosts_of_merchants.get(merchant_id) : hosts_of_sales.get(legacy_id);
-          return host !== undefined && !hasPlace(notice, host);
+          const { merchant_id, legacy_id } = notice;
+          const host = isShared(notice) ? hosts_of_merchants.get(merchant_id) : hosts_of_sales.get(legacy_id);
+          return host !== undefined && !findPlace(notice, host);
         },
-        hasPlace,
+        hasPlace(notice, host, is_merchants) {
+          if (is_merchants === true) without_own.add(notice.legacy_id);
+          return findPlace(notice, host);
+        },
       };
     },
   };

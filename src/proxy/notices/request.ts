@@ -186,16 +186,22 @@ export interface Receiver {
   url: string | null;
   dialect: Dialect;
   secret: Secret | null;
+  /** The URL is not the sale's own: all such notices of the merchant go there. */
+  is_merchants?: boolean;
 }
 
 /** Finds where a notice goes now, and how it is signed. */
 export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiver> {
   return async (notice) => {
-    const merchant = await ports.store.merchants.merchant(notice.merchant_id);
-    const link = notice.form === 'point' ? null : await ports.store.links.link(notice.legacy_id);
+    const [merchant, link] = await Promise.all([
+      ports.store.merchants.merchant(notice.merchant_id),
+      notice.form === 'point' ? null : ports.store.links.link(notice.legacy_id),
+    ]);
     const sealed = merchant?.sealed_notice_secret ?? null;
+    const own = ownUrl(ports, link);
     return {
-      url: targetOf(ports, link, merchant),
+      url: own ?? sharedUrl(ports, merchant),
+      is_merchants: own === null,
       dialect: merchant?.settings.dialect ?? ports.settings.merchants.dialect,
       secret: sealed === null ? null : new Secret(ports.vault.open(sealed, 'notice-secret').toString('utf8')),
     };
@@ -204,8 +210,15 @@ export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiv
 
 /** The URL of the sale, the merchant or the settings; null: notices are held. The outbound guard checks it later. */
 export function targetOf(ports: Ports, link: Link | null, merchant: Merchant | null): string | null {
-  const own = link === null ? null : callableUrl(noticeUrl(ports, link) ?? '', ports.notices.scheme);
-  return own ?? (merchant === null ? null : merchantUrl(ports, merchant)) ?? ports.settings.merchants.notice_url;
+  return ownUrl(ports, link) ?? sharedUrl(ports, merchant);
+}
+
+function ownUrl(ports: Ports, link: Link | null): string | null {
+  return link === null ? null : (callableUrl(noticeUrl(ports, link) ?? '', ports.notices.scheme) ?? null);
+}
+
+function sharedUrl(ports: Ports, merchant: Merchant | null): string | null {
+  return (merchant === null ? null : merchantUrl(ports, merchant)) ?? ports.settings.merchants.notice_url;
 }
 
 /** The merchant's own URL, unsealed; null for the default. */

@@ -689,6 +689,27 @@ describe("a merchant's crowded host", () => {
     expect(turns).toBeLessThan(SALES / 2);
   });
 
+  it('is found again once a second for a merchant, and not for each of its sales without a URL of their own', async () => {
+    const SALES = 40;
+    const crowded = await receiver();
+    for (let index = 0; index < SALES; index++) await queueSale(ARGENTINA, 'ipn');
+    let look_ups = 0;
+    const notifier = start({
+      receiver: async () => {
+        look_ups++;
+        return { url: crowded.url, dialect: 'point_integration_ipn', secret: null, is_merchants: true };
+      },
+    });
+    let seconds = 0;
+    await until(() => {
+      clock.advance(1_000);
+      seconds++;
+      return notifier.attempts.length === 2 * SALES;
+    });
+    // One for each attempt, one for each sale that was met while its host had no place, and then one or two a second.
+    expect(look_ups).toBeLessThanOrEqual(3 * SALES + 2 * seconds);
+  });
+
   it('does not hide the notices for others, however many wait for it [F117 F120]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
