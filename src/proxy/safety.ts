@@ -54,7 +54,7 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   /**
    * What failed: a sale, so that all retries of its create and all that it refuses are one fault; or a cancel or refund
    * of a sale, however often it is repeated; else the call. Retries of a sale that was refused or not sent have no id in
-   * common: they are known by unit and amount, for a minute.
+   * common: they are known by unit and amount, for 15 s.
    */
   const faultOf = (exchange: Exchange, { doubt_of, not_made }: Parameters<SafetyWatch['note']>[1]): Fault => {
     const { id, legacy_id, operation, unit } = exchange;
@@ -200,8 +200,11 @@ const SLICES = 30;
 export const FAULTS_IN_A_ROW = 5;
 /** A fault this long after the previous one begins a new row: a small shop sells a few times an hour. */
 const ROW_ENDS_AFTER_MS = 60 * 60_000;
-/** A till tries a sale that failed again within this time; later an equal one is taken for the next customer's. */
-const TRIED_AGAIN_MS = 60_000;
+/**
+ * A cashier or a client library tries a sale that failed again within this time; later an equal one is taken for the next
+ * customer's, so that an outage trips the stop of a till with one price, too.
+ */
+const TRIED_AGAIN_MS = 15_000;
 /** Faults remembered of a merchant and kind, so that a retry counts none; far more trip the stop. */
 const MOST_FAULTS = 100;
 /** Exchanges that a reason links: an operator opens one or two. */
@@ -267,7 +270,7 @@ export function addCall(
 function isRepeated({ seen }: Window, rules: SafetyRules, at: number, { of, new_after_ms }: Fault): boolean {
   const last = seen.get(of);
   const goes_on_ms = Math.max(rules.window_ms, ROW_ENDS_AFTER_MS);
-  const is_repeated = last !== undefined && at - last < (new_after_ms ?? goes_on_ms);
+  const is_repeated = last !== undefined && Math.abs(at - last) < (new_after_ms ?? goes_on_ms);
   seen.delete(of); // keeps the map in the order of the last time
   seen.set(of, is_repeated && new_after_ms !== undefined ? last : at);
   if (seen.size > MOST_FAULTS) seen.delete(seen.keys().next().value ?? '');

@@ -393,7 +393,7 @@ export const safetyFaces: Faces = {
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or at five faults in a row without a successful call between them, whatever the number of calls.
-A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it; after a create that was refused or not sent, further ones of its unit and amount are retries for a minute.
+A create, cancel or refund that failed is one fault, with all its retries and all calls that are refused because of it; after a create that upstream refused, or that could not be sent there, further ones of its unit and amount are its retries for 15 seconds.
 \`puente trace\` opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|observe|armed --reason …\`.`,
     examples: ['puente safety show', 'puente safety show 700100200'],

@@ -99,7 +99,10 @@ export function startNotifier(parts: NotifierParts) {
   const running = run();
   return {
     /** Reads due notices now; called after a commit that wrote some. */
-    wake,
+    wake(): void {
+      backlog.grew();
+      wake();
+    },
     /** Starts no more attempts, and waits up to 3 s for running ones. */
     async stop(): Promise<void> {
       stopping.abort();
@@ -202,6 +205,10 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
     return [...merchants].every((merchant_id) => (waiting.get(merchant_id)?.length ?? 0) >= per_host);
   };
   return {
+    /** Called after a commit of notices: a merchant may have its first one. */
+    grew(): void {
+      supplied = { merchants: null, at: 0 };
+    },
     /** Called when an attempt begins: others of its kind may be superseded by its end. */
     began(notice: Notice): void {
       for (const one of kept.values()) if (kindOf(one) === kindOf(notice)) kept.delete(one.id);

@@ -61,11 +61,11 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   const { deadline } = round;
   const fresh = translated(ports, call, sale, round.reference);
   if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
-  noteNotMade(ports, `${fresh.link.unit} ${fresh.link.amount_minor}`);
   ports.memory.failpoint('create.before_row');
   const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link);
   if (opening.kind === 'unwanted') {
     if (opening.why === 'left') return { kind: 'proxy' };
+    noteNotMade(ports, fresh.link);
     return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, RETRY_IN_1_S));
   }
   if (opening.kind === 'moved') return { kind: 'moved' };
@@ -90,7 +90,6 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
-  if (sent.kind === 'in_doubt') noteNotMade(ports, undefined);
   if (sent.kind === 'terminal') return 'again'; // the repeated sale was refused or canceled: open a new one
   if (sent.kind === 'refused' && sentOwnReference(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
@@ -292,6 +291,7 @@ async function answerOf(
       ports.memory.sales.held_terminals.delete(terminalOf(sent.link)); // a sale succeeded there
       return counted(ports, 'created', takenBackIfLost(ports, sent.link, sale.created(sent.link)));
     case 'refused': {
+      noteNotMade(ports, sent.link);
       if (sent.status === 401) await distrust(ports, call.token);
       if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(ports, sent.link);
       return counted(
@@ -301,6 +301,7 @@ async function answerOf(
       );
     }
     case 'not_sent':
+      noteNotMade(ports, sent.link);
       return counted(ports, 'not_sent', refused(family, 'bad_gateway'));
     case 'in_doubt': {
       const support = { 'x-puente-intent': sent.link.legacy_id };
@@ -354,9 +355,9 @@ function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAns
   return answer;
 }
 
-/** For the safety stop. @param sale what is known not to be made; undefined in doubt. */
-function noteNotMade({ exchange }: Ports, sale: string | undefined): void {
-  if (exchange !== null) exchange.not_made = sale;
+/** Marks an exchange whose sale is known not to be made, for the safety stop. */
+function noteNotMade({ exchange }: Ports, { unit, amount_minor }: Link): void {
+  if (exchange !== null) exchange.not_made = `${unit} ${amount_minor}`;
 }
 
 /**

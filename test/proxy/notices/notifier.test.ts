@@ -710,6 +710,19 @@ describe("a merchant's crowded host", () => {
     expect(look_ups).toBeLessThanOrEqual(3 * SALES + 2 * seconds);
   });
 
+  it('hides no merchant whose first notice comes while it hangs, without a second look [F120]', async () => {
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    listen(ARGENTINA, hanging.url);
+    listen(BRAZIL, quick.url);
+    for (let index = 0; index < 70; index++) await queue(ARGENTINA, '{}');
+    const notifier = start({ concurrency: 8 });
+    await until(() => hanging.told.length === 2);
+    await queue(BRAZIL, 'the first');
+    notifier.wake();
+    await until(() => quick.told.length === 1); // no time passes
+  });
+
   it('does not hide the notices for others, however many wait for it [F117 F120]', async () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();

@@ -161,13 +161,23 @@ describe('retries of a fault', () => {
     expect(sumsOf(soon, rules, START).exchanges.filter((id) => id.startsWith('retry'))).toEqual(['retry 0']);
   });
 
-  it('of a sale that was not sent are one fault for a minute; then it is the next customer’s', () => {
+  it('of a sale that was not sent are one fault for 15 seconds; then it is the next customer’s', () => {
     const window = emptyWindow();
-    const unsent = (nth: number) => ({ exchange: `try ${nth}`, fault: { of: 'T1 1500', new_after_ms: MINUTE } });
-    for (let nth = 0; nth < 12; nth++) addCall(window, rules, START + nth * (MINUTE / 12), 'fault', unsent(nth));
-    expect(sumsOf(window, rules, START + MINUTE)).toMatchObject({ calls: 1, faults: 1, in_a_row: 1 });
-    for (let nth = 12; nth < 60; nth++) addCall(window, rules, START + nth * (MINUTE / 12), 'fault', unsent(nth));
-    expect(sumsOf(window, rules, START + 5 * MINUTE - 1)).toMatchObject({ calls: 5, faults: 5, in_a_row: 5 });
+    const unsent = (nth: number) => ({ exchange: `try ${nth}`, fault: { of: 'T1 1500', new_after_ms: 15_000 } });
+    const tried = (from_s: number, to_s: number): void => {
+      for (let s = from_s; s < to_s; s++) addCall(window, rules, START + s * 1_000, 'fault', unsent(s));
+    };
+    tried(0, 15);
+    expect(sumsOf(window, rules, START + 15_000)).toMatchObject({ calls: 1, faults: 1, in_a_row: 1 });
+    tried(15, 61);
+    expect(sumsOf(window, rules, START + MINUTE)).toMatchObject({ calls: 5, faults: 5, in_a_row: 5 });
+  });
+
+  it('are new faults where the clock was set back since', () => {
+    const window = emptyWindow();
+    const unsent = { exchange: 'try', fault: { of: 'T1 1500', new_after_ms: 15_000 } };
+    for (const at of [START, START - 60 * MINUTE, START - 59 * MINUTE]) addCall(window, rules, at, 'fault', unsent);
+    expect(window.row.faults).toBe(3);
   });
 
   it('are forgotten with those of other faults, so that memory is bounded', () => {
