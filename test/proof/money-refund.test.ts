@@ -2,6 +2,7 @@
  * The refund protocol without doors: rows, calls, recovery, answers; one refund at a time (`docs/protocol.md` §3.9).
  */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
@@ -18,6 +19,7 @@ import { createProcessMemory } from '../../src/proxy/process-memory.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
+import { applyOrder } from '../../src/proxy/sales/settle.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { MERCHANT, NOON, orderId } from '../store/contract/harness.ts';
 import { withMethods } from '../store/with-methods.ts';
@@ -47,14 +49,15 @@ let second = 0;
 
 /** A read of the paid order with these refunds, each [id, amount, status]; without a status it is processed. */
 function seen(...refunds: [string, string, string?][]): UpstreamOutcome {
+  return answered(200, seenOrder(...refunds));
+}
+
+function seenOrder(...refunds: [string, string, string?][]) {
   const nodes = refunds.map(([id, amount, status = 'processed']) => ({ id, amount, transaction_id: 'PAY1', status }));
   const transactions = { ...PAID.transactions, refunds: nodes };
   const given = refunds.filter(([, , status]) => status !== 'failed');
   const sum_minor = given.reduce((sum, [, amount]) => sum + Math.round(Number(amount) * 100), 0);
-  return answered(
-    200,
-    orderOf({ ...PAID, status: sum_minor >= 1500 ? 'refunded' : 'processed', transactions }, ++second),
-  );
+  return orderOf({ ...PAID, status: sum_minor >= 1500 ? 'refunded' : 'processed', transactions }, ++second);
 }
 
 function makes(id: string, amount: string): Answer {
@@ -794,7 +797,9 @@ describe('the reads that follow a refund', () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'processing'])];
     await refund(link, null);
-    await expectRefund(stand.ports, await stand.stored(link));
+    // As upstream's event does, which comes while it is processing.
+    await applyOrder(stand.ports, await stand.stored(link), order.parse(seenOrder(['R1', '15.00', 'processing'])));
+    expect(await next(link)).toBe(stand.now + HALF_A_MINUTE);
     stand.now += 10 * 60_000;
     stand.answers = [seen(['R1', '15.00', 'processing'])];
     expect(await follow(link)).toBe(stand.now + 10 * 60_000);

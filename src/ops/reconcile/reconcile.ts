@@ -8,7 +8,7 @@ import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
+import { type AdvanceRules, hasEndedRefund } from '../../proxy/sales/order-transition.ts';
 import {
   adopt,
   findOrphan,
@@ -197,7 +197,11 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
     await rulesFor(ports, link.merchant_id),
   );
   if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
-  if (apply && known !== 'missing' && known !== 'given_up') await noteAgreement(ports, current);
+  if (!apply || known === 'missing' || known === 'given_up') return null;
+  await noteAgreement(ports, current);
+  // Nobody was told otherwise, so it is no mismatch: the report counts how the refund ended.
+  if (current.order !== null && hasEndedRefund(current.order, known))
+    await ports.memory.mutex.run(current.legacy_id, () => applyOrder(ports, current, known));
   return null;
 }
 

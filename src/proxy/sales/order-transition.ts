@@ -122,7 +122,7 @@ function isNewer(
 }
 
 /** Whether a refund that is `processing` in one reading has ended in the other. */
-function hasEndedRefund(earlier: Order, later: Order): boolean {
+export function hasEndedRefund(earlier: Order, later: Order): boolean {
   const processing = nodesOf(earlier).filter(({ id, status }) => id !== undefined && status === 'processing');
   return nodesOf(later).some((node) => node.status !== 'processing' && processing.some(({ id }) => id === node.id));
 }

@@ -92,7 +92,9 @@ export async function applyOrder(
     const settled = settlementOf(current, next);
     const audit = settled === null ? more.audit : settlementLine(ports, next, say(`settled.${settled}`, {}));
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
-    return { change: { ...change, ...nextLook(ports, next) }, notices, ...(audit === undefined ? {} : { audit }) };
+    // A sale that had ended is looked at for its refunds alone, which end after it (`lookAfterRefunds`).
+    const look_at = nextLook(ports, next).next_check_at ?? (current.state === 'DONE' ? current.next_check_at : null);
+    return { change: { ...change, next_check_at: look_at }, notices, ...(audit === undefined ? {} : { audit }) };
   });
   const settled = before === null ? null : settlementOf(before, applied);
   if (settled !== null) ports.count('settlements', settlements[settled]);

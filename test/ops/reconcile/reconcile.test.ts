@@ -253,3 +253,23 @@ it('the command tells what differs and how to repair it, with exit codes', async
   const unread = await command(['reconcile'], env);
   expect(unread).toMatchObject({ code: 4, out: expect.stringContaining(`answer:\n  ${ARGENTINA} ${id}\n`) });
 });
+
+it('a refund that has ended upstream counts as it ended, and is no mismatch', async () => {
+  const id = await sell(1);
+  await pay(1, id);
+  const { payment } = (await front.till(`${POINT}/payment-intents/${id}`)).body as { payment: { id: string } }; // the door's form
+  const refund = { method: 'POST', body: {}, headers: { 'x-idempotency-key': 'all-of-it' } };
+  expect((await front.till(`/v1/payments/${payment.id}/refunds`, refund)).status).toBe(201);
+  const refunds = async () => {
+    const { sums } = (await front.ops('/api/report')).body as Report;
+    return sums.filter(({ what }) => what === 'refund').map(({ outcome, amount }) => [outcome, amount]);
+  };
+  await eventually(refunds, (found) => found.length === 1);
+  await eventually(
+    () => front.control('/state'),
+    ({ text }) => !text.includes('"processing"'),
+  );
+  expect(await refunds()).toEqual([['open', '15.00']]);
+  expect(sums(await reconcile(REASON))).toMatchObject({ checked: 1, mismatches: 0 });
+  expect(await refunds()).toEqual([['refunded', '15.00']]);
+});
