@@ -9,7 +9,7 @@ import { whyOf } from './audit.ts';
 import { iso, reason } from './fields.ts';
 import { type MerchantView, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
-import { merchantOf, merchantToChange, unseenRead } from './seen.ts';
+import { merchantOf, merchantToChange, unseenIn } from './seen.ts';
 
 export const RESET = 'safety reset';
 
@@ -27,14 +27,12 @@ export const resetAsk = z.strictObject({
  */
 export async function viewSafety(ports: Ports, id: string) {
   const merchant = await merchantOf(ports, id);
-  const unseen = await unseenRead(ports, id);
   const lines = await Promise.all(
     [STOPPED, WOULD_STOP].map((action) => ports.store.audit.auditsOf({ subject: id, action }, MOST_LISTED)),
   );
   return {
     merchant_id: id,
-    unseen: unseen.map(({ text }) => text).join(' ') || null,
-    unseen_said: unseen.map(({ said }) => said),
+    ...(await unseenIn(ports, id)),
     revision: merchant.revision,
     mode: modeOf(ports, merchant),
     trips: tripsOf(ports, merchant),

@@ -7,7 +7,7 @@ import { say } from '../locales/message.ts';
 import { folded, MOST_NEAR, nearTo } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import { reasonAlone } from './fields.ts';
+import { reasonAlone, said } from './fields.ts';
 import { openSales } from './open-sales.ts';
 import type { Ports } from './ports.ts';
 
@@ -122,6 +122,24 @@ export async function unseenRead(ports: Ports, id: string): Promise<Spoken[]> {
   const near = await nearUnseen(ports, id);
   if (near === null || (await ports.store.audit.auditsOf({ subject: id }, 1)).length > 0) return [];
   return [say('refusal.unseen_read', { merchant: id }), ...nearSentence(near)];
+}
+
+/** Of answers about one merchant that the page of a merchant to come asks for, too, so that they are not refused. */
+export const unseenFields = {
+  unseen: z
+    .string()
+    .nullable()
+    .describe('null for a merchant that was seen; else that it never was, and what its id may have meant'),
+  unseen_said: z.array(said),
+};
+
+/** Their values. */
+export async function unseenIn(ports: Ports, id: string): Promise<z.infer<z.ZodObject<typeof unseenFields>>> {
+  const unseen = await unseenRead(ports, id);
+  return {
+    unseen: unseen.map(({ text }) => text).join(' ') || null,
+    unseen_said: unseen.map(({ said }) => said),
+  };
 }
 
 /** Null for a merchant that was seen; else those that the id may have meant. */

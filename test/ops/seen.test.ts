@@ -165,17 +165,20 @@ it('reports of an erased merchant, of which audit lines stay', async () => {
   expect((await bench.as(ANA, 'GET', `/api/report?merchant=${GONE}`)).status).toBe(200);
 });
 
-it('the safety stop of a merchant that was never seen is no "none in force"', async () => {
+it.each([
+  ['safety show', '/safety'],
+  ['drain', '/drain'],
+  ['drain --watch', '/drain'],
+  ['merchants show', ''],
+])('%s says of a merchant that was never seen that it was not, and not that all is well', async (words, path) => {
   const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
-  expect(await command(['safety', 'show', MISTYPED], env)).toMatchObject({
-    code: 1,
-    out: `${NEVER_READ}\n`,
-  });
-  expect(await command(['safety', 'show', ARGENTINA], env)).toMatchObject({ code: 0 });
-  expect((await bench.as(ANA, 'GET', `/api/merchants/${MISTYPED}/safety`)).body).toMatchObject({
-    unseen: NEVER_READ,
-    unseen_said: [{ code: 'refusal.unseen_read' }, { code: 'refusal.near' }],
-  });
+  const asked = words.split(' ');
+  expect(await command([...asked, MISTYPED], env)).toMatchObject({ code: 1, out: `${NEVER_READ}\n` });
+  expect(await command([...asked, ARGENTINA], env)).toMatchObject({ code: 0 });
+  const answer = async (id: string) => (await bench.as(ANA, 'GET', `/api/merchants/${id}${path}`)).body;
+  const said = [{ code: 'refusal.unseen_read' }, { code: 'refusal.near' }];
+  expect(await answer(MISTYPED)).toMatchObject({ unseen: NEVER_READ, unseen_said: said });
+  expect(await answer(ARGENTINA)).toMatchObject({ unseen: null, unseen_said: [] });
 });
 
 it('tries a credential when it is set', async () => {

@@ -14,6 +14,7 @@ import {
   viewMerchant,
   viewMerchants,
 } from '../merchants.ts';
+import { unseenFields, unseenIn } from '../seen.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
 import { opsRoute } from './route.ts';
 
@@ -29,9 +30,12 @@ export const merchantRoutes = [
   }),
   opsRoute('viewer', 'GET /api/merchants/:id', {
     summary: 'One merchant, with where each setting comes from.',
-    answer: merchantAnswer,
+    answer: merchantAnswer.extend(unseenFields),
     command: 'merchants show',
-    run: ({ ports }, { path }) => viewMerchant(ports, path.id),
+    run: async ({ ports }, { path }) => ({
+      ...(await viewMerchant(ports, path.id)),
+      ...(await unseenIn(ports, path.id)),
+    }),
   }),
   opsRoute('operator', 'PUT /api/merchants/:id', {
     summary:

@@ -48,7 +48,7 @@ import {
 } from '../moves/ramp.ts';
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
-import { merchant_name, named, namedOf, reasonOrNew } from '../seen.ts';
+import { merchant_name, named, namedOf, reasonOrNew, unseenFields, unseenIn } from '../seen.ts';
 import { opsRoute } from './route.ts';
 
 export const proposalView = z.object({
@@ -112,11 +112,7 @@ const trip = z.object({
 
 export const safetyView = z.object({
   merchant_id: z.string(),
-  unseen: z
-    .string()
-    .nullable()
-    .describe('null for a merchant that was seen; else that it never was, and what its id may have meant'),
-  unseen_said: z.array(said),
+  ...unseenFields,
   revision: z.int(),
   mode: z.enum(safetyModes),
   trips: z.array(trip),
@@ -299,9 +295,9 @@ export const moveRoutes = [
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/drain', {
     summary: 'What is still open on each side, unit by unit, and its latest possible end.',
-    answer: drainView,
+    answer: drainView.extend(unseenFields),
     command: 'drain',
-    run: ({ ports }, { path }) => viewDrain(ports, path.id),
+    run: async ({ ports }, { path }) => ({ ...(await viewDrain(ports, path.id)), ...(await unseenIn(ports, path.id)) }),
   }),
   opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',

@@ -6,7 +6,7 @@ import { factText } from '../../locales/message.ts';
 import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
-import { type Columns, exitCodes, listed, namedAs, readInput, table, tableOf } from './output.ts';
+import { type Columns, exitCodes, exitUnseen, listed, namedAs, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, type Given } from './rows.ts';
 
 const NO_MERCHANT = 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
@@ -30,7 +30,11 @@ export const merchantFaces: Faces = {
     text: (all, { fields: { search } }) =>
       listed<MerchantView>(search === undefined ? NO_MERCHANT : 'No merchant matches.', merchants)(all),
   },
-  'merchants show': { examples: ['puente merchants show 700100200'], text: merchantDetails },
+  'merchants show': {
+    examples: ['puente merchants show 700100200'],
+    text: ({ unseen, ...merchant }) => unseen ?? merchantDetails(merchant),
+    exit: exitUnseen,
+  },
   'merchants set': {
     about: 'change settings; `default` goes back to the default',
     notes: `

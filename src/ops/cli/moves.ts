@@ -17,6 +17,7 @@ import {
   type Columns,
   counted,
   exitCodes,
+  exitUnseen,
   facts,
   listed,
   merchantCell,
@@ -27,6 +28,8 @@ import {
   withName,
 } from './output.ts';
 import { call, callRow, choicesOf, type Faces, type Fields, type Given } from './rows.ts';
+
+type Drained = Answers['GET /api/merchants/:id/drain'];
 
 const WATCH_PAUSE_MS = 1000;
 export const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
@@ -87,10 +90,11 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
     examples: ['puente drain 700100200 --watch'],
     more: (drain) => void drain.option('--watch', 'repeat until nothing is open on orders'),
     ask: (given) =>
-      watched<DrainView>(given, 'draining', ({ orders, says }) =>
+      watched<Drained>(given, 'draining', ({ orders, says }) =>
         given.options.watch !== true || orders.open === 0 ? null : says,
       ),
-    text: drainText,
+    text: ({ unseen, ...drain }) => unseen ?? drainText(drain),
+    exit: exitUnseen,
   },
 };
 
@@ -399,7 +403,7 @@ Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|
     examples: ['puente safety show', 'puente safety show 700100200'],
     exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: (answer) => ('mode' in answer ? (answer.unseen ?? safetyText(answer)) : allStops(answer)),
-    exit: (answer) => ('mode' in answer && answer.unseen !== null ? exitCodes.failed : exitCodes.done),
+    exit: (answer) => ('mode' in answer ? exitUnseen(answer) : exitCodes.done),
   },
   'safety reset': {
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],

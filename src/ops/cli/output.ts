@@ -25,6 +25,11 @@ export const exitCodes = {
   changed: 6,
 } as const;
 
+/** The exit code of an answer about one merchant: `failed` for one that was never seen. An older Puente does not say. */
+export function exitUnseen({ unseen }: { unseen?: string | null }): number {
+  return typeof unseen === 'string' ? exitCodes.failed : exitCodes.done;
+}
+
 export interface Output extends OpsAddress {
   json?: boolean;
 }
