@@ -66,8 +66,8 @@ const sum = {
   ...summedBy,
   count,
   without_amount: count.describe('of these, those whose amount Puente does not know'),
-  amount_minor: z.string().describe("exact, in the currency's smallest unit"),
-  amount: z.string().describe('the same in decimal'),
+  amount_minor: z.string().nullable().describe("exact, in the currency's smallest unit; null where no amount is known"),
+  amount: z.string().nullable().describe('the same in decimal'),
 };
 
 /** A sale or a refund, as one line of CSV; every sum is made of such lines. */

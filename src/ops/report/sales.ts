@@ -343,6 +343,7 @@ function newSums() {
     lines: (): Line<'sums'>[] =>
       [...sums.values()]
         .map(({ line, minor, exponent }) => {
+          if (line.count === line.without_amount) return { ...line, amount_minor: null, amount: null };
           return { ...line, amount_minor: String(minor), amount: decimalOfMinor(minor, exponent) };
         })
         .toSorted((a, b) => compare(rankOf(a), rankOf(b))),
