@@ -190,7 +190,7 @@ export function alertReceivers(shortest: number) {
 /** A setting that may be left out: null, or an empty variable. */
 export function orNull<Kind extends z.ZodType>(kind: Kind) {
   const facts = factsOf(kind);
-  return kind.nullable().meta({ ...facts, allowed: `${facts.allowed}, or null` });
+  return kind.nullable().meta({ ...facts, allowed: `${facts.allowed}, or nothing` });
 }
 
 /** @throws TypeError for a schema that was not made here, which says nothing of what it allows. */

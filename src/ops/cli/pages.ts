@@ -82,6 +82,12 @@ function blocksOf(notes: string): Block[] {
   return blocks.filter(({ lines }) => lines.length > 0);
 }
 
+/** Without the indentation that all lines share: that of YAML within means something. */
+function unindented(lines: readonly string[]): string[] {
+  const depth = Math.min(...lines.map((line) => line.search(/\S|$/)));
+  return lines.map((line) => line.slice(depth).trimEnd());
+}
+
 /** The page docs/cli.md. */
 export function renderCliPage(program: Command): string {
   const groups = groupsOf(program);
@@ -117,7 +123,7 @@ function markdownOf({ name, usage, about, notes, args, options, exits, variables
   return [
     `### puente ${name}`,
     about,
-    ...notes.map(({ is_fixed, lines }) => (is_fixed ? fenced(lines.map((line) => line.trim())) : prose(lines))),
+    ...notes.map(({ is_fixed, lines }) => (is_fixed ? fenced(unindented(lines)) : prose(lines))),
     ...(terms.length === 0 ? [] : [`| | |\n|---|---|\n${terms.map(row).join('\n')}`]),
     ...(codes === '' ? [] : [`Exit codes: ${codes}.`]),
     fenced(examples),
