@@ -281,10 +281,11 @@ export function createCache() {
 
 /** Wakes a loop that may start later; earlier wakes are lost, because a loop reads the store when it starts. */
 export function createWakeup() {
-  let listener = (): void => undefined;
+  let listener = (_merchant_id?: string): void => undefined;
   return {
-    wake: () => listener(),
-    to: (named: () => void): void => {
+    /** @param merchant_id whose work is new; without it, anybody's. */
+    wake: (merchant_id?: string) => listener(merchant_id),
+    to: (named: (merchant_id?: string) => void): void => {
       listener = named;
     },
   };

@@ -98,9 +98,9 @@ export function startNotifier(parts: NotifierParts) {
 
   const running = run();
   return {
-    /** Reads due notices now; called after a commit that wrote some. */
-    wake(): void {
-      backlog.grew();
+    /** Reads due notices now; called after a commit that wrote some. @param merchant_id their merchant; without it, any. */
+    wake(merchant_id?: string): void {
+      backlog.grew(merchant_id);
       wake();
     },
     /** Starts no more attempts, and waits up to 3 s for running ones. */
@@ -205,9 +205,10 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
     return [...merchants].every((merchant_id) => (waiting.get(merchant_id)?.length ?? 0) >= per_host);
   };
   return {
-    /** Called after a commit of notices: a merchant may have its first one. */
-    grew(): void {
-      supplied = { merchants: null, at: 0 };
+    /** Called after a commit of notices: of a merchant that has a backlog already, they are behind it. */
+    grew(merchant_id?: string): void {
+      if (merchant_id === undefined || supplied.merchants?.has(merchant_id) !== true)
+        supplied = { merchants: null, at: 0 };
     },
     /** Called when an attempt begins: others of its kind may be superseded by its end. */
     began(notice: Notice): void {

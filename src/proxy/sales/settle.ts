@@ -43,7 +43,7 @@ async function commitChange(
       const saved = await ports.store.links.saveLink(current, change, extra);
       if (extra.notices !== undefined && extra.notices.length > 0) {
         ports.memory.failpoint('notices.committed');
-        ports.memory.wakeups.notices.wake();
+        ports.memory.wakeups.notices.wake(link.merchant_id);
       }
       return { link: saved, before: current };
     } catch (error) {

@@ -719,7 +719,7 @@ describe("a merchant's crowded host", () => {
     const notifier = start({ concurrency: 8 });
     await until(() => hanging.told.length === 2);
     await queue(BRAZIL, 'the first');
-    notifier.wake();
+    notifier.wake(BRAZIL);
     await until(() => quick.told.length === 1); // no time passes
   });
 
