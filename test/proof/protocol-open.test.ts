@@ -17,6 +17,7 @@ import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
 import { withMethods } from '../store/with-methods.ts';
 import {
+  type Answer,
   answered,
   BROKEN,
   callOf,
@@ -178,6 +179,19 @@ describe('a new sale', () => {
     expect([status, headers]).toEqual([503, { 'retry-after': '1' }]);
     expect(await links()).toEqual([]);
     expect(stand.counts).toEqual(['creates shut']);
+  });
+
+  it.each<[string, Answer[], boolean]>([
+    ['that upstream refuses', [refusal(402, 'rejected')], true],
+    ['of which nothing was sent', [NOT_SENT, NOT_SENT, NOT_SENT], true],
+    ['in doubt', [BROKEN, BROKEN, BROKEN], false],
+    ['that is made', [creates()], false],
+  ])('%s is known, or not, to have made no sale', async (_what, answers, is_not_made) => {
+    stand.answers = answers;
+    const draft = newDraft();
+    await stand.within(draft, () => open());
+    const [{ unit = '', amount_minor = 0 } = {}] = await links();
+    expect(draft.not_made).toBe(is_not_made ? `${unit} ${amount_minor}` : undefined);
   });
 
   it('is not begun while the disk is low', async () => {

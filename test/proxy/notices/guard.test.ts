@@ -191,9 +191,12 @@ describe('allowed URLs', () => {
 });
 
 describe('an address', () => {
-  it.each(['', 'not an address', '1.2.3', '0x7f.0.0.1', '1.2.3.4.5', 'fe80::1%eth0', ':::'])('%j is none', (text) => {
-    expect(addressRefusal(text, true)).not.toBeNull();
-  });
+  it.each(['', 'not an address', '1.2.3', '0x7f.0.0.1', '1.2.3.4.5', 'fe80::1%eth0', 'fe80::1%eth-0', ':::'])(
+    '%j is none',
+    (text) => {
+      expect(addressRefusal(text, true)).not.toBeNull();
+    },
+  );
 
   it.each([
     ['no address', 'is not an IP address'],
