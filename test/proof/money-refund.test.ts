@@ -820,6 +820,21 @@ describe('the reads that follow a refund', () => {
     expect(await follow(link)).toBeNull();
   });
 
+  it('of one that only has to end are given up after a week in which nothing could be read', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '15.00'), seen(['R1', '15.00', 'processing'])];
+    await refund(link, null);
+    const day = 24 * 60 * 60_000;
+    for (const [days, next_look] of [
+      [6, 6 * day],
+      [1, null],
+    ] as const) {
+      stand.now += days * day;
+      stand.answers = [BROKEN, BROKEN];
+      expect(await follow(link)).toBe(next_look === null ? null : stand.now + next_look);
+    }
+  });
+
   it('wait where no token of the merchant is known', async () => {
     const link = await paid();
     stand.answers = [seen(), makes('R1', '5.00')];

@@ -197,7 +197,10 @@ describe('a new sale', () => {
   it('is not begun while the disk is low', async () => {
     const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;
     stand.restart({ store: withMethods(stand.store, { room: () => room }) });
-    await expect(open()).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
+    const draft = newDraft();
+    const opening = stand.within(draft, () => open());
+    await expect(opening).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
+    expect(draft.not_made).toMatch(/^\S+ 1500$/);
     expect(stand.counts).toEqual(['creates no_room']);
     expect(await links()).toEqual([]);
   });

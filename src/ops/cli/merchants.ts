@@ -32,6 +32,7 @@ export const merchantFaces: Faces = {
   },
   'merchants show': {
     examples: ['puente merchants show 700100200'],
+    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: ({ unseen, ...merchant }) => unseen ?? merchantDetails(merchant),
     exit: exitUnseen,
   },

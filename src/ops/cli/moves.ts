@@ -88,6 +88,7 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
   },
   drain: {
     examples: ['puente drain 700100200 --watch'],
+    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     more: (drain) => void drain.option('--watch', 'repeat until nothing is open on orders'),
     ask: (given) =>
       watched<Drained>(given, 'draining', ({ orders, says }) =>

@@ -1,6 +1,7 @@
 /** Reconciliation: compares open and recent links, and unmatched events, with upstream; repairs on request. */
 
 import { z } from 'zod';
+import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
@@ -199,10 +200,19 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
   if (!apply || known === 'missing' || known === 'given_up') return null;
   await noteAgreement(ports, current);
-  // Nobody was told otherwise, so it is no mismatch: the report counts how the refund ended.
-  if (current.order !== null && hasEndedRefund(current.order, known))
-    await ports.memory.mutex.run(current.legacy_id, () => applyOrder(ports, current, known));
+  // Both agree on the sale: only the report counts how its refund ended.
+  if (current.order !== null && hasEndedRefund(current.order, known)) await takeOver(ports, current, known);
   return null;
+}
+
+/** A failure is logged: the next comparison finds the same. */
+async function takeOver(ports: Ports, link: Link, order: Order): Promise<void> {
+  try {
+    await ports.memory.mutex.run(link.legacy_id, () => applyOrder(ports, link, order));
+  } catch (error) {
+    if (!(error instanceof PuenteError)) throw error;
+    ports.log.error('the end of a refund could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+  }
 }
 
 interface Found {

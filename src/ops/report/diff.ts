@@ -103,9 +103,10 @@ type Measure = (report: Report) => Map<string, number | Spoken>;
 const measures: Record<ComparedPart, Measure> = {
   sums: ({ sums }) =>
     new Map(
-      sums.map(({ what, lane, family, currency, outcome, count, amount }) => [
+      sums.map(({ what, lane, family, currency, outcome, count, without_amount, amount }) => [
         [what, lane, family, currency ?? '', outcome].join(' '),
-        say('compared.sum', { count, sum: amount }),
+        // An earlier version wrote 0 where no amount is known.
+        say('compared.sum', { count, sum: count === without_amount ? null : amount }),
       ]),
     ),
   traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),

@@ -81,7 +81,7 @@ export interface ExchangeDraft {
   sent: CapturedMessages['upstream'];
   /** What failed: the legacy id of the create in doubt because of which the till was refused, and the amount of another sale. */
   doubt_of?: string;
-  /** Unit and amount of a create whose sale is known not to be made: its till tries it again. */
+  /** Unit and amount of a create whose sale is not known to be made: its till tries it again. */
   not_made?: string;
   /** A create, cancel or refund: its upstream requests have priority. */
   is_payment?: boolean;

@@ -329,7 +329,7 @@ function createPlaces(kept_ms: number) {
           return host !== undefined && !findPlace(notice, host);
         },
         hasPlace(notice, host, is_merchants) {
-          if (is_merchants === true) without_own.add(notice.legacy_id);
+          if (is_merchants === true && notice.form !== 'point') without_own.add(notice.legacy_id);
           return findPlace(notice, host);
         },
       };

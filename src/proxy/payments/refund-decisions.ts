@@ -258,6 +258,8 @@ const FIRST_LOOK_MS = 30_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 /** An order that doesn't show a refund by then never will; reads of the payment still show it. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60_000;
+/** A refund that only has to end is given up by then, even where its order can't be read: its sale is kept until then. */
+const UNREAD_FOR_MS = 7 * GIVEN_UP_AFTER_MS;
 
 /** Schedules the first read before the refund is written, so that it happens even after a crash. */
 export async function expectRefund(ports: Ports, link: Link): Promise<void> {
@@ -280,7 +282,9 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
   // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
   const isGivenUp = age_ms >= GIVEN_UP_AFTER_MS && result.order !== null && !left.some(({ refund }) => isOpen(refund));
   const isUnseen = left.some(({ isShown }) => !isShown);
-  const next_check_at = left.length === 0 || isGivenUp ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
+  const isHopeless = age_ms >= UNREAD_FOR_MS && !isUnseen;
+  const next_check_at =
+    left.length === 0 || isGivenUp || isHopeless ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
   await changeLink(ports, result.link, () => ({ change: { next_check_at } }));
 }
 

@@ -62,7 +62,14 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   const fresh = translated(ports, call, sale, round.reference);
   if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
   ports.memory.failpoint('create.before_row');
-  const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link);
+  const {
+    opening,
+    link: stored,
+    elsewhere,
+  } = await openRow(ports, call, fresh.link).catch((error: unknown) => {
+    noteNotMade(ports, fresh.link);
+    throw error;
+  });
   if (opening.kind === 'unwanted') {
     if (opening.why === 'left') return { kind: 'proxy' };
     noteNotMade(ports, fresh.link);
@@ -355,7 +362,7 @@ function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAns
   return answer;
 }
 
-/** Marks an exchange whose sale is known not to be made, for the safety stop. */
+/** Marks an exchange whose sale is not known to be made, for the safety stop. */
 function noteNotMade({ exchange }: Ports, { unit, amount_minor }: Link): void {
   if (exchange !== null) exchange.not_made = `${unit} ${amount_minor}`;
 }
