@@ -9,7 +9,7 @@ import { startFaultServer, startGate } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream } from './upstream-stand.ts';
 
-/** Bursts, because a breaker judges intervals of a second and more. */
+/** Bursts, because a breaker judges intervals of a second and more; so many once it is open. */
 const BURSTS = 30;
 const PER_BURST = 5;
 const PAUSE_MS = 100;
@@ -29,24 +29,39 @@ function rows(device: string): Row[] {
   return rowsOf(puente.data_dir, device);
 }
 
-async function offerSales(): Promise<{ device: string; told: Answer }[]> {
-  const sales: Promise<{ device: string; told: Answer }>[] = [];
-  for (let burst = 0; burst < BURSTS; burst++) {
-    for (let sale = 0; sale < PER_BURST; sale++) {
+interface Offered {
+  device: string;
+  told: Answer;
+}
+
+/** Until the first one is shed, and then as many bursts again: how soon the breaker opens hangs on the machine. */
+async function offerSales(): Promise<{ before: Offered[]; after: Offered[] }> {
+  let is_open = false;
+  const burst = async (): Promise<Promise<Offered>[]> => {
+    const sales = Array.from({ length: PER_BURST }, async () => {
       const device = puente.device();
-      sales.push(puente.create(device).then((told) => ({ device, told })));
-    }
+      const told = await puente.create(device);
+      is_open ||= told.status === 503;
+      return { device, told };
+    });
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-  return Promise.all(sales);
+    return sales;
+  };
+  const before: Promise<Offered>[] = [];
+  const after: Promise<Offered>[] = [];
+  while (!is_open) before.push(...(await burst()));
+  for (let nth = 0; nth < BURSTS; nth++) after.push(...(await burst()));
+  return { before: await Promise.all(before), after: await Promise.all(after) };
 }
 
 describe('an upstream that answers every create with 500', () => {
   it('is sent at most 1.1 times what tills offer, probes included; shed calls leave no row [F31 P12 I15]', async () => {
     upstream.onCreate = () => acts.json(500, { errors: [{ code: 'internal_error' }] });
-    const sales = await offerSales();
-    const shed = sales.filter(({ told }) => told.status === 503);
-    expect(shed.length, 'most of them').toBeGreaterThan(sales.length / 3);
+    const { before, after } = await offerSales();
+    const sales = [...before, ...after];
+    const isShed = ({ told }: Offered): boolean => told.status === 503;
+    expect(after.filter(isShed).length, 'most of them').toBeGreaterThan(after.length / 3);
+    const shed = sales.filter(isShed);
     for (const { device, told } of shed) {
       expect(rows(device)).toEqual([]);
       expect(Number(told.headers['retry-after'])).toBeGreaterThan(0);
