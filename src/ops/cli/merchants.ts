@@ -6,7 +6,7 @@ import { factText } from '../../locales/message.ts';
 import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
-import { type Columns, exitCodes, exitUnseen, listed, namedAs, readInput, table, tableOf } from './output.ts';
+import { type Columns, exitCodes, listed, namedAs, ofOneMerchant, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, type Given } from './rows.ts';
 
 const NO_MERCHANT = 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
@@ -32,9 +32,8 @@ export const merchantFaces: Faces = {
   },
   'merchants show': {
     examples: ['puente merchants show 700100200'],
-    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     text: ({ unseen, ...merchant }) => unseen ?? merchantDetails(merchant),
-    exit: exitUnseen,
+    ...ofOneMerchant,
   },
   'merchants set': {
     about: 'change settings; `default` goes back to the default',

@@ -17,10 +17,10 @@ import {
   type Columns,
   counted,
   exitCodes,
-  exitUnseen,
   facts,
   listed,
   merchantCell,
+  ofOneMerchant,
   percent,
   readInput,
   startProgress,
@@ -28,8 +28,6 @@ import {
   withName,
 } from './output.ts';
 import { call, callRow, choicesOf, type Faces, type Fields, type Given } from './rows.ts';
-
-type Drained = Answers['GET /api/merchants/:id/drain'];
 
 const WATCH_PAUSE_MS = 1000;
 export const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
@@ -88,14 +86,13 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
   },
   drain: {
     examples: ['puente drain 700100200 --watch'],
-    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
     more: (drain) => void drain.option('--watch', 'repeat until nothing is open on orders'),
     ask: (given) =>
-      watched<Drained>(given, 'draining', ({ orders, says }) =>
+      watched<Answers['GET /api/merchants/:id/drain']>(given, 'draining', ({ orders, says }) =>
         given.options.watch !== true || orders.open === 0 ? null : says,
       ),
     text: ({ unseen, ...drain }) => unseen ?? drainText(drain),
-    exit: exitUnseen,
+    ...ofOneMerchant,
   },
 };
 
@@ -402,9 +399,9 @@ A create, cancel or refund that failed is one fault, with all its retries and al
 \`puente trace\` opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|observe|armed --reason …\`.`,
     examples: ['puente safety show', 'puente safety show 700100200'],
-    exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
+    exits: ofOneMerchant.exits,
     text: (answer) => ('mode' in answer ? (answer.unseen ?? safetyText(answer)) : allStops(answer)),
-    exit: (answer) => ('mode' in answer ? exitUnseen(answer) : exitCodes.done),
+    exit: (answer) => ('mode' in answer ? ofOneMerchant.exit(answer) : exitCodes.done),
   },
   'safety reset': {
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],

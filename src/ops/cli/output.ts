@@ -25,10 +25,12 @@ export const exitCodes = {
   changed: 6,
 } as const;
 
-/** The exit code of an answer about one merchant: `failed` for one that was never seen. An older Puente does not say. */
-export function exitUnseen({ unseen }: { unseen?: string | null }): number {
-  return typeof unseen === 'string' ? exitCodes.failed : exitCodes.done;
-}
+/** How a command about one merchant ends: `failed` for one that was never seen. An older Puente does not say. */
+export const ofOneMerchant = {
+  exits: { done: 'shown', failed: 'the merchant was never seen, or the command failed' },
+  exit: ({ unseen }: { unseen?: string | null }): number =>
+    typeof unseen === 'string' ? exitCodes.failed : exitCodes.done,
+};
 
 export interface Output extends OpsAddress {
   json?: boolean;
