@@ -1,12 +1,12 @@
 /** Open sales of a merchant, on either lane. */
-import type { Link } from '../proxy/sales/link.ts';
+import type { LegacySale } from '../proxy/records/routing.ts';
 import type { Ports } from './ports.ts';
 
 /** More than a merchant has at a time; bounds one answer. */
 const MOST_OPEN = 10_000;
 
 /** An open sale keeps its unit on its lane. */
-export interface OpenSale extends Pick<Link, 'family' | 'unit' | 'created_at'> {
+export interface OpenSale extends Pick<LegacySale, 'family' | 'unit' | 'created_at'> {
   side: 'orders' | 'legacy';
   legacy_id: string | null;
   /** Null: it holds no unit. */

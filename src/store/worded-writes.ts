@@ -59,9 +59,11 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
       revision = differences.revision + CASE differences.state WHEN 'fixed' THEN 1 ELSE 0 END`,
     add_unknowns: `INSERT INTO unknowns ${rows('merchant_id, what, name, count:bigint, first_at:bigint, last_at:bigint')}
       ON CONFLICT (merchant_id, what, ${keyOf('name')}) DO UPDATE SET ${added('unknowns')}, ${span('unknowns')}`,
-    add_verdicts: `INSERT INTO verdicts ${rows('merchant_id, operation, verdict, code, error, detail, count:bigint, last_at:bigint, sample')}
+    add_verdicts: `INSERT INTO verdicts ${rows(
+      `merchant_id, operation, verdict, code, error, detail, count:bigint, last_at:bigint, sample, refused_on_legacy:bigint`,
+    )}
       ON CONFLICT (merchant_id, operation, verdict, ${['code', 'error', 'detail'].map(keyOf).join(', ')})
-      DO UPDATE SET ${added('verdicts')}, ${latest('verdicts')}, sample = excluded.sample`,
+      DO UPDATE SET ${added('verdicts')}, ${added('verdicts', 'refused_on_legacy')}, ${latest('verdicts')}, sample = excluded.sample`,
     /** Keeps nothing of a merchant that was erased while it was judged. */
     keep_readiness: `INSERT INTO readiness_days ${rows('merchant_id, day:bigint, verdict', {
       order: '1, 2',

@@ -92,6 +92,7 @@ const verdict = z.object({
   error: z.string().nullable(),
   detail: z.string().nullable(),
   count: z.int(),
+  refused_on_legacy: z.int().describe('of count: calls that legacy refused, too'),
   last_at: time,
   sample: z.string(),
 });

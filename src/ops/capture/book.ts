@@ -1,4 +1,5 @@
 /** The evidence of a capture, in memory: the same sums as in the store, of exchanges that no store has. */
+import { isRefused } from '../../proxy/evidence/exchange.ts';
 import {
   type CoverageCell,
   type DifferenceSeen,
@@ -43,7 +44,7 @@ function emptySums() {
     cells: createGroups<Owned & Pick<CoverageCell, 'operation' | 'field'>>(),
     differences: createGroups<Owned & DifferenceSeen>(),
     unknowns: createGroups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>(),
-    verdicts: createGroups<Omit<VerdictRow, 'count' | 'last_at' | 'sample'>>(),
+    verdicts: createGroups<Omit<VerdictRow, 'count' | 'refused_on_legacy' | 'last_at' | 'sample'>>(),
     /** The newest exchange of each merchant; '' is the unknown merchant. */
     newest: new Map<string, StoredExchange>(),
   };
@@ -103,10 +104,12 @@ function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
   if (shadow === null) return;
   const { verdict, code, error, detail } = shadow;
   const key = [merchant_id, operation, verdict, code, error, detail];
-  sums.verdicts.add(key, { merchant_id, operation, verdict, code, error, detail }, shown);
+  const on_legacy = isRefused(outcome) ? REFUSED : '';
+  sums.verdicts.add(key, { merchant_id, operation, verdict, code, error, detail }, shown, on_legacy);
 }
 
 const ON_PAPER = 'on paper';
+const REFUSED = 'refused';
 
 /** Each lost field counts once per call; a real loss replaces one on paper. */
 function lostOnce(lost: readonly LossSeen[]): LossSeen[] {
@@ -188,8 +191,8 @@ function readerOf(sums: Sums): EvidenceReader {
         return sorted(rows, (row) => [-row.count, row.merchant_id, row.what, row.name]);
       },
       async verdicts(merchant_id) {
-        const rows = own(sums.verdicts, merchant_id).map(({ facts, count, last_at, shown }) => {
-          return { ...facts, count, last_at, sample: shown.id };
+        const rows = own(sums.verdicts, merchant_id).map(({ facts, count, kinds, last_at, shown }) => {
+          return { ...facts, count, refused_on_legacy: kinds.get(REFUSED) ?? 0, last_at, sample: shown.id };
         });
         const order = ({ code, detail, ...row }: VerdictRow) => {
           return [row.merchant_id, row.operation, -row.count, row.verdict, code ?? '', detail ?? ''];

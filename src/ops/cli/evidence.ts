@@ -58,6 +58,7 @@ unchecked: the operation was called, but its calls were not checked for the fiel
       code: 'code',
       rule: 'detail',
       count: 'count',
+      'on legacy too': ({ verdict, refused_on_legacy }) => (verdict === 'accepted' ? '' : refused_on_legacy),
       last: 'last_at',
     }),
   },

@@ -241,7 +241,8 @@ function refusals({ predicted_refusals: all }: Preview): string {
   const text = all
     .slice(0, SHOWN_REFUSALS)
     .map(
-      ({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${counted(count, 'call')}`,
+      ({ operation, code, error, count, refused_on_legacy: both }) =>
+        `${operation}: ${code ?? error ?? 'refused'}, ${counted(count, 'call')}${both > 0 ? ` (and ${both} that legacy refused, too)` : ''}`,
     );
   return text.join('\n') || 'none';
 }

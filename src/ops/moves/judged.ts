@@ -163,9 +163,12 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
     open,
     worst_difference: worst(differences),
     predicted_refusals: verdicts
-      .filter(({ verdict }) => verdict !== 'accepted')
-      .toSorted((one, other) => other.count - one.count)
-      .map(({ operation, code, error, detail, count }) => ({ operation, code, error, detail, count })),
+      .filter(({ verdict, count, refused_on_legacy }) => verdict !== 'accepted' && count > refused_on_legacy)
+      .toSorted((one, other) => other.count - other.refused_on_legacy - (one.count - one.refused_on_legacy))
+      .map(({ operation, code, error, detail, count, refused_on_legacy }) => ({
+        ...{ operation, code, error, detail },
+        ...{ count: count - refused_on_legacy, refused_on_legacy },
+      })),
     exchange_sequence,
   };
 }

@@ -45,7 +45,8 @@ export const previewAnswer = z.object({
       code: z.string().nullable(),
       error: z.string().nullable(),
       detail: z.string().nullable(),
-      count: z.int(),
+      count: z.int().describe('calls that legacy did not refuse'),
+      refused_on_legacy: z.int().describe('such calls that legacy refused, too: the move changes nothing for them'),
     }),
   ),
 });

@@ -229,8 +229,11 @@ export interface Facts {
   units: readonly Pick<SeenUnit, 'slot' | 'calls'>[];
   open: readonly HeldUnit[];
   worst_difference: string | null;
-  /** Refusals by orders that the shadow predicts. */
-  predicted_refusals: readonly Pick<VerdictRow, 'operation' | 'code' | 'error' | 'detail' | 'count'>[];
+  /** Refusals by orders that the shadow predicts, of creates that legacy did not refuse, too. */
+  predicted_refusals: readonly Pick<
+    VerdictRow,
+    'operation' | 'code' | 'error' | 'detail' | 'count' | 'refused_on_legacy'
+  >[];
   /** Sequence of the newest exchange that the evidence rests on; 0 without one. */
   exchange_sequence: number;
 }

@@ -54,7 +54,9 @@ const summedBy = {
   lane,
   family: z
     .enum(['point', 'qr', 'payments'])
-    .describe('payments: a refund of a payment that was requested from legacy'),
+    .describe(
+      'payments: a refund of a payment that was requested from legacy; without a currency where only its call is known',
+    ),
   currency: z.string().nullable().describe("of the merchant's site; null where the merchant of a call is not counted"),
   outcome: z
     .enum(outcomesOfMoney)

@@ -65,9 +65,10 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
 /** The story of a sale created on legacy: its proxied calls, and its end as far as Puente saw it. */
 export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story> {
   const exchanges = await callsOfSale(ports, sale);
-  const { id, work, state, created_at, updated_at } = sale;
+  const { id, family, work, state, created_at, updated_at } = sale;
   const known = updated_at === created_at && state === 'SENDING' ? [] : [stepOfEnd(sale)];
-  const written = say(work === 'refund' ? 'step.written_refund' : 'step.written_sale', {});
+  const kind = family === 'payments' ? 'payment_refund' : work;
+  const written = say(`step.written_${kind}`, {});
   const born = step(created_at, 'written', 'state', id, written);
   const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
   const cut = cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls');
@@ -84,6 +85,7 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
 async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
   const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
   if (legacy_id !== null) return store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
+  if (family === 'payments') return [];
   const is_over = state === 'ENDED' || state === 'REFUSED';
   const until = 1 + (is_over ? updated_at : Math.min(clock.now(), ends_at));
   const near = await store.exchanges.exchanges(

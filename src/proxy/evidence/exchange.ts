@@ -16,6 +16,11 @@ export type OperationKind = Operation['kind'];
 export const outcomes = ['ok', 'business', 'auth', 'fault'] as const;
 export type Outcome = (typeof outcomes)[number];
 
+/** True for an answer that says no, unlike a fault, after which the outcome is not known. */
+export function isRefused(outcome: Outcome): boolean {
+  return outcome === 'business' || outcome === 'auth';
+}
+
 /** One call that Puente made for an exchange. */
 export interface UpstreamNote {
   /** `create`, `get`, …; `legacy` for a proxied call. */

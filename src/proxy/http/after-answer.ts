@@ -5,7 +5,7 @@ import { fieldsThatCame } from '../../mapping/assemble.ts';
 import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
-import { endProxied, noteProxiedEnd } from '../routing/legacy-ledger.ts';
+import { endProxied, isPaymentRefund, noteProxiedEnd, recordProxiedRefund } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
@@ -119,17 +119,20 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
 
 /** True when the body of a proxied answer is used in any case; only then is it decompressed and parsed here. */
 function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
-  const { watched } = call;
+  const { watched, operation } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
+  if (operation !== null && isPaymentRefund(operation)) return true;
   if (call.draft.rules?.captured === true) return true;
   return isShadowed(stageOf(ports, call));
 }
 
-/** Stores the outcome of a proxied create; without a complete answer the outcome is unknown. */
+/** Stores the outcome of a proxied create or refund; without a complete answer the outcome is unknown. */
 async function endSale(ports: Ports, call: Ongoing, sent: SentAnswer, closed_at: number): Promise<void> {
-  if (call.sale === null) return;
-  const whole = call.watched?.whole === true;
-  await endProxied(ports, call.sale, whole ? { status: sent.status, body: sent.body } : null, closed_at);
+  const { sale, operation, token, merchant_id, path, body } = call;
+  const answer = call.watched?.whole === true ? { status: sent.status, body: sent.body } : null;
+  if (sale !== null) await endProxied(ports, sale, answer, closed_at);
+  else if (operation !== null && token !== null && isPaymentRefund(operation))
+    await recordProxiedRefund(ports, { merchant_id, token, path }, body, answer);
 }
 
 /** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */

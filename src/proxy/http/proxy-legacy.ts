@@ -7,7 +7,7 @@ import type { Operation } from '../../mapping/tables.ts';
 import { endpointName, noteUnknown, type OperationKind } from '../evidence/exchange.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLane, type Named } from '../routing/lane.ts';
-import { beginProxied, isTerminalRefund } from '../routing/legacy-ledger.ts';
+import { beginProxied, isPaymentRefund, isTerminalRefund } from '../routing/legacy-ledger.ts';
 import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { verifiedMerchant } from '../routing/token-ownership.ts';
@@ -45,7 +45,8 @@ export async function proxyOperation(
   if (await isBrownedOut(legacy.ports, call, operation, token, response)) return true;
   const is_create = operation.upstream === 'create' || isTerminalRefund(operation);
   const is_captured = call.draft.rules?.captured === true && operation.body !== 'dropped';
-  if (is_create || is_captured) call.body = await lookAtBody(request, legacy.body_limit_bytes);
+  if (is_create || is_captured || isPaymentRefund(operation))
+    call.body = await lookAtBody(request, legacy.body_limit_bytes);
   if (response.closed) return true; // the client disconnected, and nothing was sent
   if (is_create) {
     const begun = await beginProxied(legacy.ports, {

@@ -180,6 +180,8 @@ export interface VerdictRow {
   error: string | null;
   detail: string | null;
   count: number;
+  /** Calls of `count` that legacy refused, too. */
+  refused_on_legacy: number;
   last_at: number;
   sample: string;
 }

@@ -20,14 +20,15 @@ export interface LegacySale {
   /** UUID v7, Puente's own. */
   id: string;
   merchant_id: string;
-  family: LinkFamily;
+  /** `payments`: a refund of a payment, written when it was answered. */
+  family: LinkFamily | 'payments';
   /** A refund on the terminal occupies it as a sale does (`docs/field-notes.md` Point §1.8). */
   work: 'sale' | 'refund';
-  /** With the slot `ANY_POINT_OF_SALE`: the number of the point of sale. */
+  /** With the slot `ANY_POINT_OF_SALE`: the number of the point of sale. Of the refund of a payment: the payment. */
   unit: string;
-  /** Null for a sale that holds no unit: a dynamic QR, a number without a point of sale of orders. */
+  /** Null where it holds no unit: a dynamic QR, a number without a point of sale of orders, the refund of a payment. */
   slot: string | null;
-  /** Legacy's own: intent id, `in_store_order_id`; null while unknown, or without one. */
+  /** Legacy's own: intent id, `in_store_order_id`, id of a refund; null while unknown, or without one. */
   legacy_id: string | null;
   client_reference: string | null;
   /** Decimal, as the till wrote it, of Point with two decimals (`minorOf`); null where its request names none that can be read. */

@@ -29,25 +29,36 @@ beforeAll(async () => {
   await move(MEXICO, 'shadow', EVIL);
   const device = shop.freshDevice();
   const sale = { additional_info: { external_reference: 'mesa 1' } };
-  const till = { headers: { 'x-corporation-id': '9' } };
-  const id = idOf(note(ARGENTINA, 'point.create_intent', 'orders', await shop.create(device, sale, till)));
+  const id = idOf(note(ARGENTINA, 'point.create_intent', 'orders', await shop.create(device, sale, of(ARGENTINA))));
   note(ARGENTINA, 'point.create_intent', 'orders', await shop.create(device, { amount: 'x' }));
   note(ARGENTINA, 'point.create_intent', 'orders', await shop.create(device, { amount: 99_900 }));
   for (let turn = 0; turn < 3; turn++) note(ARGENTINA, 'point.get_intent', 'orders', await shop.read(id));
   note(ARGENTINA, '(no operation)', 'legacy', await shop.till('/v1/nothing/here'));
   for (const merchant of [BRAZIL, MEXICO]) {
-    const options = { merchant, ...till };
+    const options = of(merchant);
     const born = idOf(note(merchant, 'point.create_intent', 'legacy', await shop.create(device, sale, options)));
     note(merchant, 'point.get_intent', 'legacy', await shop.read(born, options));
     note(merchant, 'point.cancel_intent', 'legacy', await shop.cancel(device, born, options));
   }
   await shop.atTerminal('pay', { device });
+  const at_register = shop.freshDevice();
+  const paid = idOf(note(BRAZIL, 'point.create_intent', 'legacy', await shop.create(at_register, sale, of(BRAZIL))));
+  await shop.atTerminal('pay', { device: at_register, merchant: BRAZIL });
+  const { payment } = note(BRAZIL, 'point.get_intent', 'legacy', await shop.read(paid, of(BRAZIL))).body as {
+    payment?: { id?: string }; // a finished intent has one
+  };
+  for (const body of [{ amount: 5 }, {}, { amount: 2.5 }]) {
+    const refund = await shop.till(`/v1/payments/${payment?.id}/refunds`, { ...of(BRAZIL), body });
+    note(BRAZIL, 'payments.create_refund', 'legacy', refund);
+  }
   await receiver.waitFor(1);
   await eventually(
     () => report(),
     ({ exchanges, shadow }) => exchanges.count >= ledger.length && shadow.length > 0,
   );
 });
+
+const of = (merchant: string) => ({ merchant, headers: { 'x-corporation-id': '9' } });
 
 function note(merchant: string, operation: string, lane: string, answer: Answer): Answer {
   ledger.push({ merchant, operation, lane, status: answer.status });
@@ -66,6 +77,24 @@ async function report(query = ''): Promise<Report> {
   expect(answer.status, answer.text).toBe(200);
   return answer.body as Report; // the API's shape
 }
+
+it('refunds that legacy made and refused have their amounts', async () => {
+  const { sums } = await report(`&merchant=${BRAZIL}`);
+  expect(sums.filter(({ what }) => what === 'refund')).toMatchObject([
+    { lane: 'legacy', family: 'payments', outcome: 'refunded', count: 2, amount: '15.00' },
+    { lane: 'legacy', family: 'payments', outcome: 'refused', count: 1, amount: '2.50' },
+  ]);
+});
+
+it('a refund on legacy is traced by its id, with its call', async () => {
+  const list = await shop.ops(`/api/report?format=csv&part=sales&merchant=${BRAZIL}`);
+  const [head = [], ...lines] = list.text.split('\r\n').map((line) => line.replaceAll('"', '').split(','));
+  const id = lines.find((cells) => cells.includes('refund'))?.[head.indexOf('id')];
+  expect(await shop.ops(`/api/trace?id=${id}`)).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('payments.create_refund'),
+  });
+});
 
 const countBy = <Item>(items: readonly Item[], key: (item: Item) => string): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(items, key)].map(([name, group]) => [name, group.length]).toSorted());

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
+import { refundStatuses } from '../../../src/contract/payments.ts';
 import { say } from '../../../src/locales/message.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import { noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
@@ -106,7 +107,8 @@ const INDEPENDENT = (status: string, shown: string, toMinor: (amount: string) =>
       CASE state WHEN 'REFUSED' THEN 'refused' WHEN 'SENDING' THEN 'in_doubt' WHEN 'IN_DOUBT' THEN 'in_doubt'
         WHEN 'OPEN' THEN CASE WHEN slot IS NOT NULL AND ends_at > ${NOON} THEN 'open' ELSE 'not_known' END ELSE
         CASE end_state WHEN 'CANCELED' THEN 'canceled' WHEN 'ERROR' THEN 'declined' WHEN 'ABANDONED' THEN 'expired'
-          WHEN 'paid' THEN 'paid' ELSE 'not_known' END END
+          WHEN 'paid' THEN 'paid' WHEN 'approved' THEN 'refunded' WHEN 'rejected' THEN 'refused' WHEN 'in_process' THEN 'open'
+          ELSE 'not_known' END END
     FROM legacy_sales LEFT JOIN merchants ON merchants.id = legacy_sales.merchant_id
     WHERE unproven_token IS NULL AND legacy_sales.created_at BETWEEN ${ASK.since} AND ${NOON}
   ) AS rows_of_all GROUP BY what, lane, family, currency, outcome`;
@@ -162,9 +164,20 @@ const onLegacy = fc.record({
   amount: fc.option(fc.integer({ min: 1, max: 99_999 }).map((whole) => `${whole}.00`)),
   unproven_token: fc.constantFrom(null, null, null, 'of somebody'),
 });
+/** Refunds of payments, as they are written when legacy has answered. */
+const refundsOnLegacy = fc.record({
+  ...{ merchant_id, created_at },
+  family: fc.constant('payments' as const),
+  work: fc.constant('refund' as const),
+  state: fc.constantFrom('IN_DOUBT' as const, 'REFUSED' as const, 'ENDED' as const),
+  end_state: fc.constantFrom(null, ...refundStatuses),
+  holds_unit: fc.constant(false),
+  amount: fc.option(fc.integer({ min: 1, max: 99_999 }).map(String)),
+  unproven_token: fc.constantFrom(null, null, null, 'of somebody'),
+});
 const histories = fc.record({
   orders: fc.array(onOrders, { minLength: 5, maxLength: 25 }),
-  legacy: fc.array(onLegacy, { maxLength: 15 }),
+  legacy: fc.array(fc.oneof(onLegacy, refundsOnLegacy), { maxLength: 20 }),
 });
 
 let written = 0;
@@ -389,12 +402,22 @@ it('refunds in doubt, and creates that are still being repeated, are no unmatche
   expect(unmatched.map(({ id, kind }) => [id, kind])).toEqual([[old.legacy_id, 'in_doubt']]);
 });
 
-it('one sum is opened by its own fields, and refunds that legacy was called for are counted without an amount', async () => {
+it('one sum is opened by its own fields, and refunds on legacy without a row are counted without an amount', async () => {
   const store = await storeOnFile();
   await setMerchant(store, MERCHANT, {});
   const operation = 'payments.create_refund';
   const call = { operation, lane: 'legacy' as const, merchant_id: MERCHANT };
-  await store.exchanges.recordExchanges([newExchange(call), newExchange({ ...call, outcome: 'fault', status: 502 })]);
+  await store.exchanges.recordExchanges([
+    newExchange(call),
+    newExchange(call),
+    newExchange(call),
+    newExchange({ ...call, outcome: 'fault', status: 502 }),
+  ]);
+  // Two of the calls have rows, one of them with an outcome that its status does not show.
+  for (const end_state of ['approved', 'in_process']) {
+    const row = newSale({ work: 'refund', family: 'payments', slot: null, state: 'ENDED', amount: '5', end_state });
+    await store.legacy_sales.openLegacySale(row);
+  }
   for (const state of ['LOST', 'REJECTED'] as const) {
     const { link } = await store.links.openLink(newLink({ slot: null }), () => ({ kind: 'open' }));
     await store.links.saveLink(link, { state });
@@ -404,6 +427,8 @@ it('one sum is opened by its own fields, and refunds that legacy was called for 
   expect(sumsOf(sums)).toEqual({
     'sale orders point ARS refused': [1, 0, '1500'],
     'sale orders point ARS lost': [1, 0, '1500'],
+    'refund legacy payments ARS refunded': [1, 0, '500'],
+    'refund legacy payments ARS open': [1, 0, '500'],
     'refund legacy payments  refunded': [1, 1, null],
     'refund legacy payments  in_doubt': [1, 1, null],
   });

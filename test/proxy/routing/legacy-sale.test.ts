@@ -7,6 +7,7 @@ import {
   endProxied,
   noteProxiedEnd,
   type ProxiedAnswer,
+  recordProxiedRefund,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { hasEnded, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
@@ -22,6 +23,9 @@ const INTENT = '7f25f9aa-eea6-4f9c-bf16-a341f71ba2f1';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const NOON = Date.UTC(2026, 0, 5, 12);
+
+const REFUNDED: Partial<LegacySale> = { state: 'ENDED', end_state: 'approved', legacy_id: '77', amount: '2.5' };
+const IN_DOUBT: Partial<LegacySale> = { state: 'IN_DOUBT', end_state: null, legacy_id: null, amount: null };
 
 /** Upstream outcomes by the name of the call; others break. */
 const says = new Map<string, UpstreamOutcome>();
@@ -513,6 +517,73 @@ describe('a proxied call that shows an end', () => {
     expect(await held(POINT_SLOT)).toMatchObject({ state: 'OPEN' });
     await end('point.last_status', byId, { status: 200, body: { status: 'FINISHED' } });
     expect(await held(POINT_SLOT)).toBeNull();
+  });
+});
+
+describe('the refund of a payment', () => {
+  const refund = (answer: ProxiedAnswer, body: unknown = {}, of: string | null = merchant_id, payment_id = '1234') =>
+    recordProxiedRefund(ports, { merchant_id: of, token, path: { payment_id } }, body, answer);
+  const rows = () =>
+    store.legacy_sales.legacySalesMade({ merchant_id, since: 0, until: clock.now + 1, after: null, limit: 10 });
+
+  it.each<[string, ProxiedAnswer, unknown, Partial<LegacySale>]>([
+    ['made', { status: 201, body: { id: 77, amount: 2.5, status: 'approved' } }, {}, REFUNDED],
+    [
+      'made, by the amount of its answer',
+      { status: 200, body: { id: 77, amount: 2.5, status: 'approved' } },
+      { amount: 9 },
+      REFUNDED,
+    ],
+    [
+      'rejected',
+      { status: 201, body: { id: 77, amount: 2.5, status: 'rejected' } },
+      {},
+      { ...REFUNDED, end_state: 'rejected' },
+    ],
+    [
+      'of a state that nobody knows',
+      { status: 201, body: { id: 77, status: 'x' } },
+      {},
+      { ...REFUNDED, end_state: null, amount: null },
+    ],
+    [
+      'of an answer that can not be read',
+      { status: 201, body: null },
+      { amount: 4 },
+      { ...REFUNDED, legacy_id: null, end_state: null, amount: '4' },
+    ],
+    [
+      'refused',
+      { status: 400, body: { id: 77, status: 400 } },
+      { amount: '4.10' },
+      { ...IN_DOUBT, state: 'REFUSED', amount: '4.10' },
+    ],
+    ['received in part', { status: 408, body: null }, {}, IN_DOUBT],
+    ['answered by a failure', { status: 502, body: null }, {}, IN_DOUBT],
+    ['not answered', null, { amount: 4 }, { ...IN_DOUBT, amount: '4' }],
+  ])('%s has a row, which holds no unit', async (_what, answer, body, row) => {
+    await prove();
+    await refund(answer, body);
+    expect(await rows()).toMatchObject([{ family: 'payments', work: 'refund', unit: '1234', slot: null, ...row }]);
+    expect(await store.legacy_sales.openLegacySales(merchant_id, NOON, 10)).toEqual([]);
+  });
+
+  it('is proven by legacy, which executed it; another one by an invented token is told apart', async () => {
+    await refund({ status: 400, body: {} });
+    await refund({ status: 201, body: { id: 77, amount: 1, status: 'approved' } });
+    const found = (await rows()).map(({ state, unproven_token }) => [state, unproven_token !== null]);
+    expect(Object.fromEntries(found)).toEqual({ REFUSED: true, ENDED: false });
+  });
+
+  it('of nobody, or of a path that names no payment, has none; nor has one that the store refuses', async () => {
+    await refund({ status: 404, body: {} }, {}, null);
+    await refund({ status: 404, body: {} }, {}, merchant_id, 'a b');
+    ports = runtimeOn({
+      ...store,
+      legacy_sales: { ...store.legacy_sales, openLegacySale: () => Promise.reject(new Error('full')) },
+    });
+    await refund({ status: 201, body: {} });
+    expect(await rows()).toEqual([]);
   });
 });
 

@@ -338,13 +338,28 @@ function itCountsVerdicts(harness: Harness): void {
       error: 'bad_request',
       detail: 'The reference is too long.',
     } as const;
-    const last = newExchange({ shadow: refused, at: LATER });
+    const last = newExchange({ shadow: refused, at: LATER, outcome: 'business', status: 400 });
     await store.exchanges.recordExchanges([newExchange({ shadow }), newExchange({ shadow: refused }), newExchange()]);
     await store.exchanges.recordExchanges([last, newExchange({ shadow, merchant_id: OTHER_MERCHANT })]);
     const { status, order, fired, losses, took_ms, ...said } = refused;
     expect(await store.evidence.verdicts(MERCHANT)).toEqual([
-      { merchant_id: MERCHANT, operation: 'point.create', ...said, count: 2, last_at: LATER, sample: last.id },
-      expect.objectContaining({ verdict: 'accepted', code: null, error: null, detail: null, count: 1 }),
+      {
+        merchant_id: MERCHANT,
+        operation: 'point.create',
+        ...said,
+        count: 2,
+        refused_on_legacy: 1,
+        last_at: LATER,
+        sample: last.id,
+      },
+      expect.objectContaining({
+        verdict: 'accepted',
+        code: null,
+        error: null,
+        detail: null,
+        count: 1,
+        refused_on_legacy: 0,
+      }),
     ]);
     expect(await store.evidence.verdicts()).toHaveLength(3);
   });

@@ -132,7 +132,8 @@ const filters: Omit<SaleFilter, 'now'>[] = [
 ];
 
 function passes(
-  row: Pick<Link, 'merchant_id' | 'unit' | 'family' | 'created_at' | 'client_reference' | 'amount_minor'>,
+  row: Pick<LegacySale, 'merchant_id' | 'unit' | 'family' | 'created_at' | 'client_reference'> &
+    Pick<Link, 'amount_minor'>,
   state: string,
   filter: Omit<SaleFilter, 'now'>,
 ): boolean {
