@@ -1,8 +1,7 @@
 # Puente in a container. Nothing is compiled: Node runs the TypeScript, and better-sqlite3 brings its binary.
-# A release names its base by digest. This prints that of today:
-#   docker buildx imagetools inspect node:24-slim --format '{{.Manifest.Digest}}'
-# and the image is then built with --build-arg NODE_IMAGE=node:24-slim@sha256:…
-ARG NODE_IMAGE=node:24-slim
+# The base is named by digest (amd64 and arm64), so that the same commit always makes the same image. A newer one is printed by
+#   docker buildx imagetools inspect node:24-bookworm-slim --format '{{.Manifest.Digest}}'
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:2fe369e969550cde8e867afc3fe370b260140cab4a23d467074295b42163d553
 FROM ${NODE_IMAGE} AS libraries
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -111,8 +111,9 @@ describe('the image', () => {
     }
   });
 
-  it('has one base for both stages, which a release names by digest', () => {
-    expect(image).toMatch(/^ARG NODE_IMAGE=node:24-slim$/m);
+  it('has one base for both stages, by digest, with the Node that the tests run on', () => {
+    const [, version] = /^ARG NODE_IMAGE=node:([\d.]+)-bookworm-slim@sha256:[\da-f]{64}$/m.exec(image) ?? [];
+    expect(`v${version}`).toBe(process.version);
     const bases = image.match(/^FROM .*$/gm) ?? [];
     expect(bases.map((line) => /^FROM \$\{NODE_IMAGE\}/.test(line))).toEqual([true, true]);
   });
