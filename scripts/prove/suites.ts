@@ -5,7 +5,7 @@ import type { Told } from './reporter.ts';
 import { runTests } from './run-tests.ts';
 
 /** The counts of `docs/protocol.md` §5.1, column Nightly, and tests of promises without a count. */
-const suites: readonly Suite[] = [
+export const suites: readonly Suite[] = [
   {
     name: 'crash',
     about: 'the real server killed, cut from power, and its system calls made to fail',
@@ -21,7 +21,7 @@ const suites: readonly Suite[] = [
     promise: 'P1 P2 P3 P4',
     what: 'whatever becomes of the database, a till hears the truth or an error, and nothing is lost or sold twice',
     files: ['--project=postgres'],
-    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, NIGHT: 1 },
+    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100 },
     seed: 'CRASH_SEED',
   },
   {
@@ -30,7 +30,7 @@ const suites: readonly Suite[] = [
     promise: 'P5 P7',
     what: 'a till sees the same, whichever of the two it meets',
     files: ['--project=field'],
-    counts: { NIGHT: 1 },
+    counts: {},
   },
   {
     name: 'network',
@@ -96,7 +96,7 @@ const suites: readonly Suite[] = [
     promise: 'P15',
     what: 'no row is lost or read as something else',
     files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/app/own-tables', 'test/faults/storage-'],
-    counts: { NIGHT: 1 },
+    counts: {},
   },
   {
     name: 'sites',
@@ -104,7 +104,7 @@ const suites: readonly Suite[] = [
     promise: 'P5 P7',
     what: 'a till sees the same on every site; the checker of seeded bugs and the benchmark check something',
     files: ['test/journeys/qr-fidelity', 'test/simulation/bugs', 'test/scripts/bench'],
-    counts: { NIGHT: 1 },
+    counts: {},
   },
   {
     name: 'capture',
@@ -113,6 +113,19 @@ const suites: readonly Suite[] = [
     what: 'every sum of an assessment equals the counts of the tills',
     files: ['test/journeys/assess'],
     counts: { CAPTURED_CALLS: 10_000 },
+  },
+  {
+    name: 'programs',
+    about:
+      'every page of the console with its forms in three languages, every command of the docs, PostgreSQL with its workers',
+    promise: 'P7 P16',
+    what: 'operators see what is, and each page and command does what it says',
+    files: [
+      '--project=proof',
+      ...['test/app/', 'test/compiled', 'test/docs/', 'test/exchanges/', 'test/journeys/', 'test/ops/', 'test/proxy/'],
+      ...['test/sandbox/', 'test/scripts/pack', 'test/store/postgres/'],
+    ],
+    counts: {},
   },
   {
     name: 'ops',
@@ -151,7 +164,7 @@ async function runSuite(suite: Suite, say: Say): ReturnType<Part['run']> {
 
 /** Variables set by the caller win, so that a part can run smaller or with the seed of a failure. */
 function environmentOf({ counts, seed }: Suite): Record<string, string> {
-  const entries: [string, number][] = Object.entries(counts);
+  const entries: [string, number][] = Object.entries({ ...counts, NIGHT: 1 });
   if (seed !== undefined) entries.push([seed, randomInt(1, 2 ** 31)]);
   return Object.fromEntries(entries.map(([name, value]) => [name, process.env[name] ?? String(value)]));
 }

@@ -69,9 +69,10 @@ describe('npm run bench', () => {
   test(
     'measures the contestants on a fresh machine, proves the counts, judges the goals, and leaves only its result',
     () => {
-      // By day one of each kind: a create, a read, a proxied call and an event.
-      const reads = NIGHT ? 'get-live,get-final,payment-search,merchant-order' : 'get-final';
-      const cases = `create,${reads},proxied,event`;
+      // By day a create, a read and a proxied call.
+      const cases = NIGHT
+        ? 'create,get-live,get-final,payment-search,merchant-order,proxied,event'
+        : 'create,get-final,proxied';
       const asked = [
         '--plain',
         '--case',

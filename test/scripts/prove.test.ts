@@ -1,11 +1,14 @@
 /** The proof's report: a skipped test never counts as passed, and every failure can be repeated. */
+import { globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Told } from '../../scripts/prove/reporter.ts';
 import { rowsWithout } from '../../scripts/prove/rows.ts';
 import { failuresOf } from '../../scripts/prove/run-tests.ts';
 import { shownFailures } from '../../scripts/prove/simulation.ts';
-import { countOf } from '../../scripts/prove/suites.ts';
+import { countOf, suites } from '../../scripts/prove/suites.ts';
 import { summaryOf } from '../../scripts/prove/summary.ts';
+import { nightly } from '../../vitest.config.ts';
+import { HOUSE } from '../run-cli.ts';
 
 const told = (name: string, state: string, why = ''): Told => ({ name, state, why });
 // Assembled at run time, so that the ledger does not count these as tests of rows.
@@ -31,6 +34,14 @@ describe('a suite has failed', () => {
   it('not when everything passed', () => {
     expect(failuresOf([told('a', 'passed')], 0, '')).toEqual([]);
   });
+});
+
+it('what CI leaves to the night is in one of its parts', () => {
+  const files = globSync(nightly, { cwd: HOUSE });
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.filter((file) => !suites.some((suite) => suite.files.some((start) => file.startsWith(start))))).toEqual(
+    [],
+  );
 });
 
 it('what was skipped stands in the table with its reason', () => {
