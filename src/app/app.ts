@@ -131,8 +131,8 @@ async function closeDoors(
 ): Promise<void> {
   const closeProbed = (within_ms: number) => Promise.all(probedDoors.map((door) => door.close(within_ms)));
   if (worker !== null) await closeProbed(grace_ms);
-  const told_ms = worker?.isReplaced() === true ? 0 : farewell_ms;
-  await publicDoor.farewell(told_ms, worker === null ? 0 : WORKER_FAREWELL_MS);
+  const notice_ms = worker?.isReplaced() === true ? 0 : farewell_ms;
+  await publicDoor.farewell(notice_ms, worker === null ? 0 : WORKER_FAREWELL_MS);
   const end = performance.now() + grace_ms;
   await publicDoor.close(grace_ms);
   await closeProbed(Math.max(0, end - performance.now()));

@@ -167,11 +167,11 @@ export function refusedUser(name: string): string | null {
 
 /** The user of this name, with its own group; null when this machine has none. */
 export function serviceUser(name: string): ServiceUser | null {
-  const told = (option: string): string | null => {
+  const idOf = (option: string): string | null => {
     const { status, stdout } = spawnSync('id', [option, '--', name], { encoding: 'utf8' });
     return status === 0 ? stdout.trim() : null;
   };
-  const [uid, gid, group] = ['-u', '-g', '-gn'].map(told);
+  const [uid, gid, group] = ['-u', '-g', '-gn'].map(idOf);
   if (!/^[a-z_]/i.test(name) || !uid || !gid || !group) return null;
   return { name, uid: Number(uid), gid: Number(gid), group };
 }

@@ -137,7 +137,7 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   const token = ops.token_file === null ? YOURS : `"$(cat ${quoted(ops.token_file)})"`;
   const mayMove = ops.token !== null || Object.values(ops.tokens).some(({ role }) => isEnough(role, 'operator'));
   const { puente } = launcher();
-  const told =
+  const hint =
     routing.default_stage === 'legacy'
       ? 'who has called so far; nothing changes until you move a merchant'
       : `who has called so far; each starts on ${routing.default_stage}`;
@@ -151,7 +151,7 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
     ...exported(ops_url, token),
     ...aligned([
       [`${puente} doctor`, DOCTOR],
-      [`${puente} merchants list`, told],
+      [`${puente} merchants list`, hint],
       [`${puente} can-migrate <merchant>`, 'what is in the way of its next move'],
       ...(mayMove ? [move] : []),
     ]),

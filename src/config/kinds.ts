@@ -28,7 +28,7 @@ interface InitFacts {
 }
 
 /** The kind with what `puente init` asks or takes for it. */
-export function asked<Kind extends z.ZodType>(kind: Kind, init: InitFacts): Kind {
+export function forInit<Kind extends z.ZodType>(kind: Kind, init: InitFacts): Kind {
   return kind.meta({ init });
 }
 

@@ -11,11 +11,11 @@ import {
 } from '../proxy/routing/merchant.ts';
 import {
   alertReceivers,
-  asked,
   baseUrl,
   choice,
   databaseUrl,
   flag,
+  forInit,
   line,
   listeningPort,
   milliseconds,
@@ -49,7 +49,7 @@ const secretFile = () => orNull(path('a file'));
 const pemFile = (what: string) => orNull(path(`${what} in PEM`));
 
 export const settings = z.strictObject({
-  upstream: asked(
+  upstream: forInit(
     z.union([z.literal('sandbox'), baseUrl()]).meta({
       allowed: '`sandbox`, or a base URL such as https://host.example without credentials, query or fragment',
     }),
@@ -58,38 +58,38 @@ export const settings = z.strictObject({
       question: 'Base URL of the orders API?',
     },
   ),
-  legacy_upstream: asked(orNull(baseUrl()), {
+  legacy_upstream: forInit(orNull(baseUrl()), {
     option: ['--legacy-upstream <url>', 'base URL of the legacy API (usual: as --upstream)'],
     question: 'Base URL of the legacy API, where all else goes?',
   }),
-  data_dir: asked(path('a directory'), {
+  data_dir: forInit(path('a directory'), {
     option: ['--data-dir <directory>', 'where the database is (usual: `data` beside the configuration)'],
     question: 'Folder of the file (empty: beside the configuration)?',
     is_optional: true,
   }),
-  secret_key: asked(orNull(secret(SHORTEST_KEY)), {
+  secret_key: forInit(orNull(secret(SHORTEST_KEY)), {
     file: 'seals what is kept: keep a copy apart from the data, since no backup opens without it',
   }),
   secret_key_file: secretFile(),
   public: z.strictObject({
-    host: asked(host(), {
+    host: forInit(host(), {
       option: ['--public-host <address>', 'where to listen (usual: 0.0.0.0 with a certificate, else 127.0.0.1)'],
       question: 'Address to listen on (0.0.0.0: all)?',
     }),
-    port: asked(listeningPort(), {
+    port: forInit(listeningPort(), {
       option: ['--public-port <port>', 'port to listen on (usual: 443 with a certificate, else 8080)'],
       question: 'Port to listen on?',
     }),
-    url: asked(orNull(baseUrl()), {
+    url: forInit(orNull(baseUrl()), {
       option: ['--public-url <url>', 'how tills and the vendor reach Puente; needed with --yes'],
       question: 'How do tills and the vendor reach Puente, such as https://puente.shop.example?',
     }),
     tls: z.strictObject({
-      certificate_file: asked(pemFile('a certificate chain'), {
+      certificate_file: forInit(pemFile('a certificate chain'), {
         option: ['--tls-certificate <file>', 'certificate chain, PEM; without it Puente speaks plain HTTP'],
         question: 'File of the certificate chain, PEM?',
       }),
-      key_file: asked(pemFile('a private key'), {
+      key_file: forInit(pemFile('a private key'), {
         option: ['--tls-key <file>', 'private key of the certificate, PEM'],
         question: 'File of its private key, PEM?',
       }),
@@ -112,12 +112,12 @@ export const settings = z.strictObject({
   }),
   ops: z.strictObject({
     host: host(),
-    port: asked(listeningPort(), { question: "Port of the operators' door?" }),
+    port: forInit(listeningPort(), { question: "Port of the operators' door?" }),
     hosts: z
       .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/))
       .max(32)
       .meta({ allowed: 'a list of at most 32 host names in lower case, without ports' }),
-    token: asked(orNull(secret(SHORTEST_TOKEN)), { file: 'the token of the ops door' }),
+    token: forInit(orNull(secret(SHORTEST_TOKEN)), { file: 'the token of the ops door' }),
     token_file: secretFile(),
     tokens: people(SHORTEST_TOKEN),
     tokens_file: secretFile(),
@@ -186,7 +186,7 @@ export const settings = z.strictObject({
   }),
   workers: wholeNumber(1, 256, 'processes'),
   postgres: z.strictObject({
-    url: asked(orNull(databaseUrl()), {
+    url: forInit(orNull(databaseUrl()), {
       option: ['--postgres', 'keep everything on the PostgreSQL server that PUENTE_POSTGRES_URL names'],
       question:
         'Address of the database, such as postgres://puente:password@db.example:5432/puente?sslmode=verify-full',
@@ -214,7 +214,7 @@ export const settings = z.strictObject({
     dialect: choice(dialects),
     qr_notices: choice(qrNotices),
     point_payment_notices: choice(pointPaymentNotices),
-    notice_url: asked(orNull(targetUrl()), {
+    notice_url: forInit(orNull(targetUrl()), {
       option: ['--notify <url>', 'where notices of merchants without a URL of their own go'],
       question: 'Notice URL of merchants without their own? (empty: their notices wait until one is set)',
       is_optional: true,
@@ -277,7 +277,7 @@ export const settings = z.strictObject({
       .meta({ allowed: 'a list of 1 to 64 ports from 1 to 65535' }),
   }),
   webhook: z.strictObject({
-    secret: asked(orNull(secret(SHORTEST_WEBHOOK_SECRET)), {
+    secret: forInit(orNull(secret(SHORTEST_WEBHOOK_SECRET)), {
       option: ['--webhook-secret', 'take the secret of the order webhook from PUENTE_WEBHOOK_SECRET'],
       question: "Secret of the application's order webhook, from the vendor's panel? (empty: later)",
       is_optional: true,

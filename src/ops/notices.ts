@@ -86,8 +86,8 @@ export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 /** Newest first. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
-  const { merchant, state, limit, ...asked } = query;
-  const filter = defined({ ...asked, merchant_id: merchant, states: state && [state] });
+  const { merchant, state, limit, ...others } = query;
+  const filter = defined({ ...others, merchant_id: merchant, states: state && [state] });
   const found = await namedOf(ports, merchant, await ports.store.notices.notices(filter, limit));
   return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
@@ -275,14 +275,14 @@ export async function redeliverWindow(
   window: z.infer<typeof redeliverMany>,
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
-  const { reason: why, dry_run, expected, ...asked } = window;
-  const [since_at, until_at] = [iso(asked.since), iso(asked.until)];
-  if (asked.until <= asked.since)
+  const { reason: why, dry_run, expected, ...selection } = window;
+  const [since_at, until_at] = [iso(selection.since), iso(selection.until)];
+  if (selection.until <= selection.since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at, until_at }));
-  const { merchant, ...named } = asked;
+  const { merchant, ...named } = selection;
   if (merchant !== undefined) await refuseUnseen(ports, [merchant], null);
   const filter = defined({ ...named, merchant_id: merchant });
-  const delivered_left_out = asked.states.includes('delivered')
+  const delivered_left_out = selection.states.includes('delivered')
     ? 0
     : await ports.store.notices.countNotices({ ...filter, states: ['delivered'] });
   if (dry_run) return { notices: await ports.store.notices.countNotices(filter), dry_run, delivered_left_out };
@@ -295,7 +295,7 @@ export async function redeliverWindow(
   }
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = ports.clock.now();
-  const detail = { ...asked, since: since_at, until: until_at, notices: found.length };
+  const detail = { ...selection, since: since_at, until: until_at, notices: found.length };
   await ports.store.notices.redeliverNotices(
     found.map(({ id }) => id),
     now,

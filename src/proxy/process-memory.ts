@@ -48,7 +48,7 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
     sales: {
       /** Creates that this process sent and whose outcome it has not committed. */
       unsettled: createEntries<true>(),
-      flights: createEntries<Flight>(),
+      in_flight: createEntries<Flight>(),
       /** Monotonic ms. Refund id and revision: since when upstream does not know it. Legacy id: when a create's events were recalled. */
       missing: createLru<number>(DOUBTS_REMEMBERED),
       /** Orders that this process's last read did not find, by order id; monotonic ms. */

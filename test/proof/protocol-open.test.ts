@@ -657,7 +657,7 @@ describe('a terminal that has something', () => {
       const answers = await Promise.all(Array.from({ length: 6 }, () => once()));
       expect(answers.map((one) => told(one).status)).toEqual(answers.map(() => status));
       expect(names().filter((name) => name === 'create')).toHaveLength(sent);
-      expect(stand.ports.memory.sales.flights.size).toBe(0);
+      expect(stand.ports.memory.sales.in_flight.size).toBe(0);
       stand.asked.length = 0;
     }
   });

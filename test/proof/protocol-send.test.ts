@@ -52,7 +52,7 @@ describe('a retry that waited for a create', () => {
 
   it('is no refusal when that one was made, and canceled by us since: it is a new sale', async () => {
     const link = await known({ state: 'DONE', legacy_state: 'CANCELED', order: CANCELED, cancel: 'sent' });
-    stand.ports.memory.sales.flights.set(link.legacy_id, {
+    stand.ports.memory.sales.in_flight.set(link.legacy_id, {
       token: TOKEN,
       sent: Promise.resolve({ kind: 'created', link }),
     });

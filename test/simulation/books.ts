@@ -29,7 +29,7 @@ export function bookOf(world: SimulatedWorld): History {
     left: {
       under_way: world.underWay(),
       unsettled: run.life?.ports.memory.sales.unsettled.size ?? 0,
-      flights: run.life?.ports.memory.sales.flights.size ?? 0,
+      flights: run.life?.ports.memory.sales.in_flight.size ?? 0,
     },
     steps: run.plan.steps,
     product: run.plan.product,

@@ -22,8 +22,8 @@ export function isLogLine(text: string): boolean {
 export function callOfLogLine(text: string): ReadCall | string {
   const [, before = '', time = '', quoted = '', status = '', after = ''] = LINE.exec(text) ?? [];
   if (quoted === '') return 'it is no line of an access log: host, user, [time], "request", status, bytes';
-  const [, method = '', asked = ''] = REQUEST.exec(unescaped(quoted)) ?? [];
-  const place = asked === '' ? null : placeOf(asked);
+  const [, method = '', target = ''] = REQUEST.exec(unescaped(quoted)) ?? [];
+  const place = target === '' ? null : placeOf(target);
   if (place === null) return 'its request is no method, path and HTTP version';
   const at = momentOf(isoOf(time));
   if (at === undefined) return 'its time is of no day or hour that there is';

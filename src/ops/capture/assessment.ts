@@ -137,8 +137,8 @@ export function listsOf(
       title: 'Its calls',
       lead: 'Each operation that was called, and how legacy answered.',
       rows: operations.map(({ operation, calls, statuses, first_at, last_at }) => {
-        const told = statuses.map(({ status, calls: count }) => `${status ?? 'no answer'}: ${count}`).join(', ');
-        return { Operation: operation, Calls: calls, Answered: told, First: time(first_at), Last: time(last_at) };
+        const answers = statuses.map(({ status, calls: count }) => `${status ?? 'no answer'}: ${count}`).join(', ');
+        return { Operation: operation, Calls: calls, Answered: answers, First: time(first_at), Last: time(last_at) };
       }),
     },
     {
@@ -150,8 +150,8 @@ export function listsOf(
       title: 'Its creates, translated to orders',
       lead: 'Each was translated and judged by the rules of the orders API.',
       rows: verdicts.map(({ operation, verdict, code, error, detail, count }) => {
-        const told = { 'The till would be answered': error, Why: detail, Calls: count };
-        return { Operation: operation, Verdict: verdict.replace('_', ' '), Code: code, ...told };
+        const refusal = { 'The till would be answered': error, Why: detail, Calls: count };
+        return { Operation: operation, Verdict: verdict.replace('_', ' '), Code: code, ...refusal };
       }),
     },
     {

@@ -47,9 +47,9 @@ export function createHosts<Call>(named: readonly string[]) {
     remark(): string | null {
       if (foreign === 0) return null;
       const most = [...others].sort(([, one], [, other]) => other.calls - one.calls);
-      const told = most.slice(0, MOST_NAMED).map(([host, { calls }]) => `${host} (${calls})`);
+      const named = most.slice(0, MOST_NAMED).map(([host, { calls }]) => `${host} (${calls})`);
       const more = most.length > MOST_NAMED ? ` and ${most.length - MOST_NAMED} more` : '';
-      return `${foreign} calls to other hosts were left out: ${told.join(', ')}${more}. If one of them is how tills reach legacy, name it with --host.`;
+      return `${foreign} calls to other hosts were left out: ${named.join(', ')}${more}. If one of them is how tills reach legacy, name it with --host.`;
     },
   };
 }

@@ -70,10 +70,10 @@ export function requestOf(
   match: ReturnType<typeof matcherOf>,
   { method, target, headers, body }: CapturedMessages['request'],
 ): { operation: Operation; request: ShadowTask['request'] } | null {
-  const [, path = '', asked = ''] = /^([^?]*)\??(.*)$/s.exec(target) ?? [];
+  const [, path = '', query_text = ''] = /^([^?]*)\??(.*)$/s.exec(target) ?? [];
   const found = match(method, path);
   if (found === null) return null;
-  const query = Object.fromEntries(readQuery(asked));
+  const query = Object.fromEntries(readQuery(query_text));
   return { operation: found.operation, request: { path: found.path, query, headers, body: body ?? undefined } };
 }
 
@@ -107,5 +107,5 @@ export interface Again {
   exchange: Exchange;
   messages: CapturedMessages;
   task: ShadowTask;
-  asked: ReturnType<typeof shadowInput>;
+  input: ReturnType<typeof shadowInput>;
 }

@@ -17,14 +17,16 @@ type Sent = CapturedMessages['upstream'][number];
 
 /** Today's upstream request against the captured one, with the same generated ids. */
 export function requestChanges(again: Again): Change[] {
-  const { exchange, messages, asked } = again;
-  const { operation } = asked;
+  const { exchange, messages, input } = again;
+  const { operation } = input;
   const sent = operation.upstream === null ? null : sentCall(messages, operation.upstream);
   const now = translated(again, sent);
-  const told = `${messages.answer.status} ${exchange.error ?? ''}`.trim();
+  const answered = `${messages.answer.status} ${exchange.error ?? ''}`.trim();
   if (now.kind === 'refused')
-    return sent === null && told === now.told ? [] : changeOf('refusal', sent === null ? told : 'translated', now.told);
-  if (sent === null) return wasTranslated(again, now.value) ? [] : changeOf('refusal', told, 'translated');
+    return sent === null && answered === now.answered
+      ? []
+      : changeOf('refusal', sent === null ? answered : 'translated', now.answered);
+  if (sent === null) return wasTranslated(again, now.value) ? [] : changeOf('refusal', answered, 'translated');
   const { path, query, body } = now.value.value;
   const target = targetOf(operation.upstream ?? 'get', path ?? {}, query ?? {});
   return [
@@ -41,12 +43,12 @@ function sentCall({ upstream }: CapturedMessages, name: UpstreamCallName): Sent 
   return upstream.findLast((call) => call.method === method && pattern.test(call.path)) ?? null;
 }
 
-type Translation = { kind: 'translated'; value: Translated } | { kind: 'refused'; told: string };
+type Translation = { kind: 'translated'; value: Translated } | { kind: 'refused'; answered: string };
 
-function translated({ tools, asked }: Again, sent: Sent | null): Translation {
-  const { operation, source, context } = asked;
+function translated({ tools, input }: Again, sent: Sent | null): Translation {
+  const { operation, source, context } = input;
   try {
-    const given = { ...context, ...givenThen(asked, sent) };
+    const given = { ...context, ...givenThen(input, sent) };
     return { kind: 'translated', value: tools.tables.request(operation, source, given) };
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
@@ -54,7 +56,7 @@ function translated({ tools, asked }: Again, sent: Sent | null): Translation {
     const entry = legacyError(operation.family, String(name)) ?? legacyError(operation.family, 'internal');
     if (entry === null) throw error;
     const { error: word } = errorBody(operation.family, entry, String(detail ?? ''));
-    return { kind: 'refused', told: `${entry.status} ${String(word)}` };
+    return { kind: 'refused', answered: `${entry.status} ${String(word)}` };
   }
 }
 
@@ -68,7 +70,7 @@ interface SentBody {
 const SOME_ORDER = `ORD${'0'.repeat(26)}`;
 
 /** Values that came from the store: the sent reference, the order, the refunded part. */
-function givenThen({ operation, source, context }: Again['asked'], sent: Sent | null): MappingContext {
+function givenThen({ operation, source, context }: Again['input'], sent: Sent | null): MappingContext {
   const body = (sent?.body ?? {}) as SentBody; // Puente's own JSON
   const given: MappingContext = operation.upstream === 'create' ? {} : { order_id: SOME_ORDER };
   if (typeof body.external_reference === 'string') given.reference = body.external_reference;
@@ -111,8 +113,8 @@ const SAME: AnswerChanges = { changes: [], not_compared: [] };
 
 /** What today's answer or error table would answer, against what the till was answered then. */
 export function answerChanges(again: Again): AnswerChanges {
-  const { messages, exchange, asked } = again;
-  const { answer: table } = asked.operation;
+  const { messages, exchange, input } = again;
+  const { answer: table } = input.operation;
   if (messages.answer.status >= 400) return errorChanges(again);
   if (table === null) return SAME;
   // A table that did not fire then did not make the answer.
@@ -123,13 +125,13 @@ export function answerChanges(again: Again): AnswerChanges {
       changes: [],
       not_compared: [`answers by ${table}: made of what was stored, which a capture does not have`],
     };
-  const { value } = again.tools.tables.answer(asked.operation, source, contextOf(again, source));
+  const { value } = again.tools.tables.answer(input.operation, source, contextOf(again, source));
   return { changes: changesIn('answer', messages.answer.body, again.tools.redact(value.body)), not_compared: [] };
 }
 
 /** When an error row made the answer, today's row translates the same upstream error. */
-function errorChanges({ tools, messages, exchange, asked }: Again): AnswerChanges {
-  const { operation, context } = asked;
+function errorChanges({ tools, messages, exchange, input }: Again): AnswerChanges {
+  const { operation, context } = input;
   const sent = operation.upstream === null ? null : sentCall(messages, operation.upstream);
   const spoke = exchange.fired.some((row) => /\.errors#/.test(row));
   if (!spoke || operation.upstream === null || sent === null || sent.status === null || sent.status < 400) return SAME;
@@ -145,8 +147,8 @@ function errorChanges({ tools, messages, exchange, asked }: Again): AnswerChange
 }
 
 /** The upstream answer that the till's answer was made from; null when that came from the store. */
-function sourceOf({ messages, asked }: Again): unknown {
-  const { operation } = asked;
+function sourceOf({ messages, input }: Again): unknown {
+  const { operation } = input;
   if (operation.story === 'last_status' || operation.story === 'list_events') return {};
   if (operation.family === 'payments' || operation.family === 'merchant_orders') return null;
   if (operation.upstream === 'terminals_list')
@@ -165,33 +167,35 @@ function parsedBy(schema: typeof order | typeof listTerminalsAnswer, value: unkn
 }
 
 /** The context of the answer tables. Stored ids, states and texts are read from the captured answer. */
-function contextOf({ exchange, messages, asked, tools, task }: Again, source: unknown): MappingContext {
+function contextOf({ exchange, messages, input, tools, task }: Again, source: unknown): MappingContext {
   const { path, body } = task.request;
-  const told = record(messages.answer.body);
+  const answer = record(messages.answer.body);
   const said = record(body);
-  const isCreate = asked.operation.upstream === 'create';
+  const isCreate = input.operation.upstream === 'create';
   const { currency, exponent } = tools.tables.site(task.site);
-  const state = [told.state, told.status].find((one) => intentStates.some((known) => known === one));
-  const { additional_info, payment, description } = isCreate ? said : told;
+  const state = [answer.state, answer.status].find((one) => intentStates.some((known) => known === one));
+  const { additional_info, payment, description } = isCreate ? said : answer;
   const held = Object.fromEntries(
     Object.entries({ additional_info, payment, description }).filter(([, value]) => value !== undefined),
   );
   return {
-    ...asked.context,
+    ...input.context,
     currency,
     exponent,
-    intent_id: exchange.legacy_id ?? told.in_store_order_id ?? told.id ?? path.intent_id,
-    device_id: path.device_id ?? told.device_id,
+    intent_id: exchange.legacy_id ?? answer.in_store_order_id ?? answer.id ?? path.intent_id,
+    device_id: path.device_id ?? answer.device_id,
     held,
     state,
-    state_at: momentOf(told.created_on) ?? undefined,
-    events: eventsOf(told.events),
+    state_at: momentOf(answer.created_on) ?? undefined,
+    events: eventsOf(answer.events),
     amount_minor:
-      typeof told.amount === 'number' && asked.operation.family === 'point' ? told.amount : totalOf(source, exponent),
+      typeof answer.amount === 'number' && input.operation.family === 'point'
+        ? answer.amount
+        : totalOf(source, exponent),
     merchant_id: Number(exchange.merchant_id ?? Number.NaN),
-    preference_id: told.id,
-    client_reference: isCreate ? referenceOf(said) : told.external_reference,
-    request: isCreate ? said : told,
+    preference_id: answer.id,
+    client_reference: isCreate ? referenceOf(said) : answer.external_reference,
+    request: isCreate ? said : answer,
   };
 }
 

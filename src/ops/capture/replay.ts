@@ -141,7 +141,7 @@ function replayExchange(
   // The site may have become known after the call, so a match without the site counts as well.
   const attempts = [...new Set([merchant?.site ?? null, null])].map((site) => {
     const task = taskOf(exchange, request, site, merchant?.voucher ?? 'refuse');
-    const again = { tools, exchange, messages, task, asked: shadowInput(tools.tables, task) };
+    const again = { tools, exchange, messages, task, input: shadowInput(tools.tables, task) };
     return exchange.lane === 'legacy' ? onLegacy(again) : onOrders(again);
   });
   const same = attempts.find((one) => one.kind === 'replayed' && one.changes.length === 0);
@@ -174,10 +174,10 @@ function shadowChanges(then: ShadowFinding, now: ShadowFinding, is_same: boolean
 }
 
 function onOrders(again: Again): Replayed {
-  const { asked, task } = again;
-  if (asked.operation.body === 'json' && !isObject(task.request.body))
+  const { input, task } = again;
+  if (input.operation.body === 'json' && !isObject(task.request.body))
     return leftOut('refused at the door, before any table: its body is no JSON object');
-  const request = asked.operation.request === null ? [] : requestChanges(again);
+  const request = input.operation.request === null ? [] : requestChanges(again);
   const { changes, not_compared } = answerChanges(again);
   return replayed(again.exchange, [...request, ...changes], not_compared);
 }

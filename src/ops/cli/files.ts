@@ -175,7 +175,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
     before: ({ before }) => before ?? 'none',
     after: ({ after }) => after ?? 'none',
   });
-  const told = [...decisions, ...incidents].map(
+  const lines_between = [...decisions, ...incidents].map(
     // Reports of older builds have no change in words.
     ({ at, who, action, subject, change, reason }) =>
       `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
@@ -189,7 +189,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
           `${name}: ${before ?? 'none'}${before === after ? ', the same' : ` → ${after ?? 'none'}`}`,
       ),
     shown(changes),
-    ...(told.length === 0 ? [] : ['Decisions and incidents in between:', ...told]),
+    ...(lines_between.length === 0 ? [] : ['Decisions and incidents in between:', ...lines_between]),
   ].join('\n');
 }
 

@@ -235,9 +235,9 @@ function stopText(in_force: MerchantView['in_force']): string {
 function shown(setting: { value: unknown } | undefined): string {
   const { value = null } = setting ?? {};
   if (typeof value !== 'object') return String(value);
-  const told = (name: string, one: unknown) =>
+  const shown = (name: string, one: unknown) =>
     typeof one === 'number' && /^(from|until|\w+_at)$/.test(name) ? new Date(one).toISOString() : one;
-  return factText(JSON.parse(JSON.stringify(value, told))) || 'none';
+  return factText(JSON.parse(JSON.stringify(value, shown))) || 'none';
 }
 
 export const eraseFaces: Faces = {

@@ -82,19 +82,19 @@ async function send(
 function answerTo(url: string, options: RequestOptions, body: unknown, timeout_ms: number): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
-    const asked = request(url, { ...options, timeout: TIMEOUT_MS }, resolve);
+    const sent = request(url, { ...options, timeout: TIMEOUT_MS }, resolve);
     // Long work is waited for once the door has the request; until then a silent network is one without a Puente.
-    asked.once('finish', () => asked.setTimeout(timeout_ms));
-    asked.once('timeout', () => asked.destroy(new Error(`no part of an answer within ${timeout_ms} ms`)));
-    asked.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    sent.once('finish', () => sent.setTimeout(timeout_ms));
+    sent.once('timeout', () => sent.destroy(new Error(`no part of an answer within ${timeout_ms} ms`)));
+    sent.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
 /** The door's sentence and facts; the fact `error` is the door's error code. */
 function refusalOf(status: number, value: unknown): PuenteError {
-  const told = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  const facts = Object.fromEntries(told.filter(([name]) => name !== 'message'));
-  const message = told.find(([name]) => name === 'message')?.[1];
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const facts = Object.fromEntries(entries.filter(([name]) => name !== 'message'));
+  const message = entries.find(([name]) => name === 'message')?.[1];
   const sentence = typeof message === 'string' ? message : `The ops door answered ${status}.`;
   return new PuenteError('refused', sentence, { facts: { ...facts, status } });
 }

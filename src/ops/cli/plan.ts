@@ -166,7 +166,7 @@ function linesOf<Ended>(
   );
 }
 
-function planText({ merchants, last_applied: last, ...told }: PlanView): string {
+function planText({ merchants, last_applied: last, ...plan }: PlanView): string {
   const columns: Columns<Line<PlannedStep>> = {
     merchant: 'merchant',
     change: ({ changes: its }) => its.join('\n'),
@@ -174,18 +174,18 @@ function planText({ merchants, last_applied: last, ...told }: PlanView): string 
     'would be': ({ outcome }) => WOULD[outcome],
     why: ({ why }) => why.join('\n'),
   };
-  const same = last?.sha256 === told.sha256 ? ', the same text' : '';
+  const same = last?.sha256 === plan.sha256 ? ', the same text' : '';
   const lines = linesOf(merchants);
   const notes = merchants.flatMap(({ merchant_id, notes: its }) => its.map((note) => `${merchant_id}: ${note}`));
   const left = merchants.flatMap(({ merchant_id, not_in_file: its }) =>
     its.map((one) => ({ merchant: merchant_id, what: `${one.setting}: ${one.value}` })),
   );
-  const absent = told.not_in_file.map(({ merchant_id, name, stage }) => ({
+  const absent = plan.not_in_file.map(({ merchant_id, name, stage }) => ({
     merchant: namedAs(merchant_id, name),
     what: `the merchant, on ${stage}`,
   }));
   return [
-    `plan ${told.plan} of ${told.file}, sha256 ${told.sha256}`,
+    `plan ${plan.plan} of ${plan.file}, sha256 ${plan.sha256}`,
     last === null
       ? 'none of its merchants was ever applied from a file'
       : `last applied ${last.at} by ${last.who} from ${last.file}${same}`,
@@ -194,9 +194,9 @@ function planText({ merchants, last_applied: last, ...told }: PlanView): string 
     ...(left.length + absent.length > 0
       ? [table({ merchant: 'merchant', 'not in the file, and left as it is': 'what' }, [...left, ...absent])]
       : []),
-    told.changes + told.refused === 0
+    plan.changes + plan.refused === 0
       ? 'Nothing would change.'
-      : `${counted(told.changes, 'change')}, ${told.refused} refused, in ${counted(merchants.length, 'merchant')}.`,
+      : `${counted(plan.changes, 'change')}, ${plan.refused} refused, in ${counted(merchants.length, 'merchant')}.`,
   ].join('\n');
 }
 

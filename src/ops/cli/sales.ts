@@ -252,9 +252,9 @@ export const noticeFaces: Faces = {
     ],
     flags: { states: 'state' },
     either: 'Name either one notice, or a window with --since and --until',
-    text(told) {
-      if ('id' in told) return `notice ${told.id} is ${told.state}, due ${told.next_attempt_at ?? 'never'}`;
-      const { notices, dry_run, delivered_left_out: left } = told;
+    text(answer) {
+      if ('id' in answer) return `notice ${answer.id} is ${answer.state}, due ${answer.next_attempt_at ?? 'never'}`;
+      const { notices, dry_run, delivered_left_out: left } = answer;
       const line = `notices ${dry_run ? 'that would be redelivered' : 'due now'}: ${notices}`;
       return left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`;
     },

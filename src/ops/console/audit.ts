@@ -14,8 +14,8 @@ export const auditPage: Page = {
     const { words, query } = visit;
     const { t } = words;
     const { subject, action, since, until } = query;
-    const asked = given({ subject, action, since: instantOf(since), until: instantOf(until), limit: SHOWN });
-    const { lines } = await visit.ask('GET /api/audit', { query: asked });
+    const filter = given({ subject, action, since: instantOf(since), until: instantOf(until), limit: SHOWN });
+    const { lines } = await visit.ask('GET /api/audit', { query: filter });
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
 ${field.input('subject', t('audit.subject'), subject, html` maxlength="200"`)}

@@ -13,10 +13,10 @@ const ASKED = ['search', 'tag', 'stage', 'readiness', 'attention', 'sort', 'orde
 export const board: Page = {
   path: '/',
   async show(visit) {
-    const asked = given(Object.fromEntries(ASKED.map((name) => [name, visit.query[name]])));
-    const view = await visit.ask('GET /api/fleet', { query: asked });
+    const filter = given(Object.fromEntries(ASKED.map((name) => [name, visit.query[name]])));
+    const view = await visit.ask('GET /api/fleet', { query: filter });
     const { t } = visit.words;
-    const content = view.totals.merchants === 0 ? welcome(visit) : html`${filters(visit)}${live(visit, view, asked)}`;
+    const content = view.totals.merchants === 0 ? welcome(visit) : html`${filters(visit)}${live(visit, view, filter)}`;
     return { title: t('board.title'), content };
   },
 };
@@ -47,20 +47,20 @@ ${field.select('sort', t('board.sort'), sort, query.sort ?? 'attention')}
 }
 
 /** The refreshed part; htmx changes it in place, which keeps focus and scrolling. */
-function live(visit: Visit, view: FleetView, asked: Record<string, string>): Html {
+function live(visit: Visit, view: FleetView, filter: Record<string, string>): Html {
   const { words, query } = visit;
   const { t } = words;
   const is_paused = query.live === 'off';
-  const again = linkTo('/', { ...asked, live: query.live });
+  const again = linkTo('/', { ...filter, live: query.live });
   const trigger = is_paused
     ? ''
     : html` hx-get="${again}" hx-trigger="every 5s" hx-select="#board" hx-swap="outerMorph"`;
   const rows = view.merchants.map((line) => boardRow(words, line));
   return html`<div id="board"${trigger}>
 ${totals(visit, view)}
-<p class="fresh">${t('board.at', { at: words.time(view.at) })} <a href="${linkTo('/', { ...asked, live: is_paused ? undefined : 'off' })}">${t(is_paused ? 'board.resume' : 'board.pause')}</a></p>
+<p class="fresh">${t('board.at', { at: words.time(view.at) })} <a href="${linkTo('/', { ...filter, live: is_paused ? undefined : 'off' })}">${t(is_paused ? 'board.resume' : 'board.pause')}</a></p>
 ${table(words, 'board', t('board.title'), rows, t('board.none'))}
-${pager(visit, view, asked)}
+${pager(visit, view, filter)}
 </div>`;
 }
 
@@ -76,11 +76,11 @@ ${fact({ readiness: 'blocked' }, readiness.blocked, t('verdict.blocked'), 'dot b
 </ul>`;
 }
 
-function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, asked: Record<string, string>): Content {
+function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, filter: Record<string, string>): Content {
   const link = (to: number, key: string): Html =>
     to < 1 || to > pages
       ? html`<span class="none">${t(key)}</span>`
-      : html`<a href="${linkTo('/', { ...asked, page: to })}">${t(key)}</a>`;
+      : html`<a href="${linkTo('/', { ...filter, page: to })}">${t(key)}</a>`;
   return html`<nav class="pager" aria-label="${t('board.pages')}">${link(page - 1, 'board.earlier')}
 <span>${t('board.page', { page, pages, found })}</span>${link(page + 1, 'board.later')}</nav>`;
 }

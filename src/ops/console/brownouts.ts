@@ -46,8 +46,8 @@ const windowPage: Page = {
   async show(visit) {
     const { words, path, ask, signal } = visit;
     const { t } = words;
-    const asked = { path, signal };
-    const { refused, ...window } = await ask('GET /api/brownouts/:id', asked);
+    const request = { path, signal };
+    const { refused, ...window } = await ask('GET /api/brownouts/:id', request);
     const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
       merchant: merchantLink(merchant, merchant_name),
       unit: unit ?? t('refused_in.no_unit'),

@@ -21,8 +21,8 @@ export const bulkList: Page = {
     const { words, query } = visit;
     const { t } = words;
     const { before } = query;
-    const asked = given({ before, limit: PER_PAGE });
-    const { bulk_moves } = await visit.ask('GET /api/bulk', { query: asked });
+    const filter = given({ before, limit: PER_PAGE });
+    const { bulk_moves } = await visit.ask('GET /api/bulk', { query: filter });
     const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
     const rows = bulk_moves.map((one) => ({
       started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
@@ -46,8 +46,8 @@ export const bulkPage: Page = {
     const { words } = visit;
     const { t } = words;
     const { skip } = visit.query;
-    const asked = { path: visit.path, query: given({ skip }) };
-    const one = await visit.ask('GET /api/bulk/:id', asked);
+    const request = { path: visit.path, query: given({ skip }) };
+    const one = await visit.ask('GET /api/bulk/:id', request);
     const path = `/bulk/${encodeURIComponent(one.id)}`;
     const next = one.next === null ? null : linkTo(path, { skip: one.next });
     const rows = one.items.map(({ merchant_id, merchant_name, state, at, detail, detail_said }) => ({

@@ -82,8 +82,8 @@ function requestText({ method, target, headers, body }: NonNullable<Call['messag
 
 async function captured({ words, query, ask }: Visit): Promise<Html> {
   const { t } = words;
-  const asked = ask('GET /api/captured', { query: given({ merchant: query.merchant }) });
-  const list = await unlessUnseen(words, asked, ({ calls }) => capturedTable(words, calls));
+  const answer = ask('GET /api/captured', { query: given({ merchant: query.merchant }) });
+  const list = await unlessUnseen(words, answer, ({ calls }) => capturedTable(words, calls));
   return section('captured', t('explainer.captured'), list, t('explainer.captured_lead'));
 }
 

@@ -19,8 +19,8 @@ export const incidentPage: Page = {
     const { t } = words;
     const { merchant, kind, state, since, until } = query;
     const period = { since: instantOf(since), until: instantOf(until) };
-    const asked = given({ merchant, kind, state, ...period, limit: SHOWN });
-    const list = await unlessUnseen(words, visit.ask('GET /api/incidents', { query: asked }), ({ incidents }) => {
+    const filter = given({ merchant, kind, state, ...period, limit: SHOWN });
+    const list = await unlessUnseen(words, visit.ask('GET /api/incidents', { query: filter }), ({ incidents }) => {
       const rows = incidents.map((incident) => rowOf(visit, incident));
       return html`${restOf(words, rows, SHOWN)}${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}`;
     });

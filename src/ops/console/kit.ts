@@ -42,8 +42,8 @@ export function languageOf(request: Request): Language {
 
 /** Compares two letters, so `pt-BR` and `es-419` match. */
 function preferredOf(request: Request): string | undefined {
-  const asked = request.acceptsLanguages().map((one) => one.slice(0, 2).toLowerCase());
-  return asked.find((one) => languages.some((language) => language === one));
+  const accepted = request.acceptsLanguages().map((one) => one.slice(0, 2).toLowerCase());
+  return accepted.find((one) => languages.some((language) => language === one));
 }
 
 /** The signed session cookie (`src/ops/api/access.ts`); '' for none. */
@@ -69,9 +69,9 @@ export function fieldsOf(value: unknown): Fields {
 }
 
 /** A redirect target on this door; anything else becomes the board (`/`). */
-export function ownPath(asked: string | undefined): string {
+export function ownPath(requested: string | undefined): string {
   const base = 'http://own.invalid';
-  const url = asked?.startsWith('/') === true ? URL.parse(asked, base) : null;
+  const url = requested?.startsWith('/') === true ? URL.parse(requested, base) : null;
   // A path that begins with `//` names another host, and parsing can leave one.
   return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : '/';
 }

@@ -56,10 +56,10 @@ export const noticeList: Page = {
     const { words, query } = visit;
     const { t } = words;
     const { merchant, state, since, until } = query;
-    const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until), limit: SHOWN });
+    const filter = given({ merchant, state, since: instantOf(since), until: instantOf(until), limit: SHOWN });
     const list = await unlessUnseen(
       words,
-      visit.ask('GET /api/notices', { query: asked }),
+      visit.ask('GET /api/notices', { query: filter }),
       ({ notices }) => html`${restOf(words, notices, SHOWN)}${selection(visit, notices)}`,
     );
     const content = html`<form class="filters" action="/notices" method="get">
@@ -169,8 +169,8 @@ async function receivers(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
   const merchant = sent.merchant ?? query.merchant;
-  const asked = visit.ask('GET /api/notices/receivers', { query: given({ merchant: query.merchant }) });
-  const list = await unlessUnseen(words, asked, ({ receivers }) => receiverTable(words, receivers));
+  const answer = visit.ask('GET /api/notices/receivers', { query: given({ merchant: query.merchant }) });
+  const list = await unlessUnseen(words, answer, ({ receivers }) => receiverTable(words, receivers));
   const test = changeForm(
     visit,
     '/notices/test',
@@ -207,27 +207,27 @@ function receiverTable(words: Words, found: readonly z.infer<typeof receiversVie
 async function redeliverWindow(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
-  const asked: Fields = { ...query, ...sent };
-  const again = asked.counted === 'true' ? await confirmation(visit, asked) : null;
+  const fields: Fields = { ...query, ...sent };
+  const again = fields.counted === 'true' ? await confirmation(visit, fields) : null;
   const form = changeForm(
     visit,
     '/notices/replay',
-    html`<div class="target">${field.merchant(words, asked.merchant, 'many-merchant')}
-${field.select('topic', t('redeliver.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic, 'many-topic')}
-${field.select('state', t('notices.state'), [['', t('redeliver.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state, 'many-state')}
-${field.time('since', t('form.since'), asked.since, html` required`, 'many-since')}
-${field.time('until', t('form.until'), asked.until, html` required`, 'many-until')}</div>
+    html`<div class="target">${field.merchant(words, fields.merchant, 'many-merchant')}
+${field.select('topic', t('redeliver.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], fields.topic, 'many-topic')}
+${field.select('state', t('notices.state'), [['', t('redeliver.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], fields.state, 'many-state')}
+${field.time('since', t('form.since'), fields.since, html` required`, 'many-since')}
+${field.time('until', t('form.until'), fields.until, html` required`, 'many-until')}</div>
 ${reasonField(visit, 'many-reason')}<button>${t('redeliver.count')}</button>`,
   );
   return section('redeliver', t('redeliver.many'), html`${again}${form}`, t('redeliver.many_lead'));
 }
 
 /** Counts again; a number in the address or in an earlier form is not used. */
-async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
+async function confirmation(visit: Visit, fields: Fields): Promise<Html> {
   const { t } = visit.words;
-  const count = await counted(visit, asked);
+  const count = await counted(visit, fields);
   const window = ['merchant', 'topic', 'state', 'since', 'until', 'reason'].map((name) =>
-    hidden(name, asked[name] ?? ''),
+    hidden(name, fields[name] ?? ''),
   );
   const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('redeliver.go_many')}</button>`;
   return html`<div class="notice warn" role="status"><p>${t('redeliver.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;

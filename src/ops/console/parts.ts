@@ -62,11 +62,11 @@ export function restOf({ t }: Words, rows: readonly unknown[], most: number): Co
 /** A list with the filters of its page, or what says in place of the list that its merchant was never seen. */
 export async function unlessUnseen<Answer>(
   words: Words,
-  asked: Promise<Answer>,
+  answer: Promise<Answer>,
   shownOf: (answer: Answer) => Content,
 ): Promise<Content> {
   try {
-    return shownOf(await asked);
+    return shownOf(await answer);
   } catch (error) {
     if (!isUnseen(error)) throw error;
     return html`<p class="notice warn">${saysAll(words, error.message, error.said)}</p>`;
@@ -74,9 +74,9 @@ export async function unlessUnseen<Answer>(
 }
 
 /** A part of a page that is left out, without a word, where its merchant was never seen. @param none stands for the answer. */
-export async function noneIfUnseen<Answer>(asked: Promise<Answer>, none: Answer): Promise<Answer> {
+export async function noneIfUnseen<Answer>(answer: Promise<Answer>, none: Answer): Promise<Answer> {
   try {
-    return await asked;
+    return await answer;
   } catch (error) {
     if (!isUnseen(error)) throw error;
     return none;

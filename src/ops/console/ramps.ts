@@ -42,8 +42,8 @@ export const rampList: Page = {
     const { words, query, ask } = visit;
     const { t } = words;
     const { merchant, open, before } = query;
-    const asked = given({ merchant, open: open === 'true' ? open : '', before, limit: PER_PAGE });
-    const list = await unlessUnseen(words, ask('GET /api/ramps', { query: asked }), ({ ramps }) => {
+    const filter = given({ merchant, open: open === 'true' ? open : '', before, limit: PER_PAGE });
+    const list = await unlessUnseen(words, ask('GET /api/ramps', { query: filter }), ({ ramps }) => {
       const last = ramps.length < PER_PAGE ? undefined : ramps.at(-1)?.id;
       return html`${rampTable(words, ramps)}${olderPages(words, '/ramps', query, last)}`;
     });

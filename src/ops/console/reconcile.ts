@@ -12,13 +12,13 @@ export const reconcilePage: Page = {
   async show(visit) {
     const { words, query, sent } = visit;
     const { t } = words;
-    const asked: Fields = { ...query, ...sent };
+    const fields: Fields = { ...query, ...sent };
     const content = html`<p class="lead">${t('reconcile.lead')}</p>
 <form class="filters" action="/reconcile" method="get"><input type="hidden" name="compare" value="true">
-${field.merchant(words, asked.merchant, 'merchant', t('reports.fleet'))}
-${field.time('since', t('reconcile.since'), asked.since)}
+${field.merchant(words, fields.merchant, 'merchant', t('reports.fleet'))}
+${field.time('since', t('reconcile.since'), fields.since)}
 <p><button>${t('reconcile.compare')}</button></p></form>
-${asked.compare === 'true' ? await comparison(visit, asked) : ''}`;
+${fields.compare === 'true' ? await comparison(visit, fields) : ''}`;
     return { title: t('reconcile.title'), content };
   },
 };

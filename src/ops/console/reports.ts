@@ -31,14 +31,14 @@ export const reportPage: Page = {
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const asked = periodOf(query);
+    const filter = periodOf(query);
     const content = html`<p class="lead">${t('reports.lead')}</p>
 <form class="filters" action="/reports" method="get">
 ${field.merchant(words, query.merchant, 'merchant', t('reports.fleet'))}
 ${DAYS.map((name) => field.input(name, t(`reports.${name}`), query[name], html` type="date"`))}
 <p><button>${t('board.show')}</button></p><p><button name="compare" value="true">${t('reports.compare')}</button></p></form>
-${query.compare === 'true' ? await comparison(visit, asked) : ''}
-${files(words, asked)}
+${query.compare === 'true' ? await comparison(visit, filter) : ''}
+${files(words, filter)}
 ${sumsSlot(words, linkTo('/reports/sums', daysOf(query)))}
 ${chartSlot(words, linkTo('/reports/charts', daysOf(query)))}`;
     return { title: t('nav.reports'), content };
@@ -55,9 +55,9 @@ export const reportSumPage: Page = {
   path: '/reports/sums',
   async show({ words, query, ask, signal }) {
     const { t } = words;
-    const { before_since: _since, before_until: _until, ...asked } = periodOf(query);
-    const { sums, period } = await ask('GET /api/report/sums', { query: asked, signal });
-    const of = { merchant: asked.merchant, ...period };
+    const { before_since: _since, before_until: _until, ...filter } = periodOf(query);
+    const { sums, period } = await ask('GET /api/report/sums', { query: filter, signal });
+    const of = { merchant: filter.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
     const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
     const content = section(
@@ -89,9 +89,9 @@ export const reportChartPage: Page = {
   path: '/reports/charts',
   async show(visit) {
     const { query, words } = visit;
-    const { before_since: _since, before_until: _until, ...asked } = periodOf(query);
+    const { before_since: _since, before_until: _until, ...filter } = periodOf(query);
     const back = html`<p><a href="${linkTo('/reports', daysOf(query))}">${words.t('nav.reports')}</a></p>`;
-    return { title: words.t('charts.title'), content: html`${await charts(visit, asked)}${back}` };
+    return { title: words.t('charts.title'), content: html`${await charts(visit, filter)}${back}` };
   },
 };
 
@@ -104,8 +104,8 @@ export const reportFile: Download = {
     given({ merchant, since, until, format, part, what, lane, family, currency, outcome, language }),
 };
 
-function files({ t }: Words, { before_since: _since, before_until: _until, ...asked }: Record<string, string>): Html {
-  const to = (format: string, part?: string): string => linkTo('/reports/file', { ...asked, format, part });
+function files({ t }: Words, { before_since: _since, before_until: _until, ...filter }: Record<string, string>): Html {
+  const to = (format: string, part?: string): string => linkTo('/reports/file', { ...filter, format, part });
   const csv = PARTS.map((part) => html` <a href="${to('csv', part)}" download>${t(`reports.${part}`)}</a>`);
   return section(
     'files',
@@ -127,9 +127,9 @@ function sumLine({ named }: Words, line: string): string {
   return [...said, named(`outcome.${outcome}`, outcome)].filter((word) => word !== '').join(', ');
 }
 
-async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
+async function comparison({ words, ask }: Visit, filter: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const found = await ask('GET /api/report/compare', { query: asked });
+  const found = await ask('GET /api/report/compare', { query: filter });
   const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) => ({
     line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${part === 'sums' ? sumLine(words, line) : line}`,
     before: shown(words, before, before_said),
@@ -207,10 +207,10 @@ export const merchantChartPage: Page = {
   },
 };
 
-/** @param asked the API's `merchant`, `since` and `until`. */
-async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
+/** @param filter the API's `merchant`, `since` and `until`. */
+async function charts({ words, ask, signal }: Visit, filter: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const figures = ask('GET /api/report/figures', { query: asked, signal });
+  const figures = ask('GET /api/report/figures', { query: filter, signal });
   const shown = await unlessUnseen(words, figures, (found) => {
     const drawn = chartsOf(found, words);
     const each = chartNames.map((name) => figure(words, name, drawn[name]));

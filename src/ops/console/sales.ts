@@ -19,10 +19,10 @@ const saleList: Page = {
     const { t } = words;
     const { state, lane, family, since, until } = query;
     const named = Object.fromEntries([...FIELDS, 'before'].map((name) => [name, query[name]]));
-    const asked = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
+    const filter = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
     const fields = FIELDS.map((name) => field.input(name, t(`sales.${name}`), query[name], html` maxlength="256"`));
     const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], html` step="1"`));
-    const list = await unlessUnseen(words, ask('GET /api/sales', { query: asked }), ({ sales, next, searched_to }) => {
+    const list = await unlessUnseen(words, ask('GET /api/sales', { query: filter }), ({ sales, next, searched_to }) => {
       const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
       return html`${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;
     });
@@ -49,7 +49,7 @@ const acceptPage: Page = {
     const { id = '' } = path;
     const seen = await ask('GET /api/sales/:id/disagreements', { path: { id } });
     const { disagreements, newest, in_the_way, in_the_way_said } = seen;
-    const told = disagreements.map(
+    const items = disagreements.map(
       ({ kind, what, said }) => html`<li><b>${t(`mismatch.${kind}`)}</b> ${says(words, what, said)}</li>`,
     );
     const form =
@@ -58,7 +58,7 @@ const acceptPage: Page = {
         : html`<p class="notice" role="status">${says(words, in_the_way, in_the_way_said)}</p>`;
     const content = html`<p class="lead">${t('accept.lead')}</p>
 <p>${t('accept.sale')} <a href="${linkTo('/trace', { id })}"><code>${id}</code></a>, ${moneyOf(words, seen) ?? t('sale.no_amount')}</p>
-${told.length === 0 ? null : html`<ul class="findings">${told}</ul>`}
+${items.length === 0 ? null : html`<ul class="findings">${items}</ul>`}
 ${form}`;
     return { title: t('accept.title'), content };
   },
@@ -68,8 +68,8 @@ export const acceptForm: Form = {
   path: '/sales/:id/acknowledge',
   page: acceptPage,
   async send({ ask, path: { id = '' } }, { reason, expected }) {
-    const asked = { path: { id }, body: { reason, expected } };
-    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', asked);
+    const request = { path: { id }, body: { reason, expected } };
+    const { merchant_id } = await ask('POST /api/sales/:id/acknowledge', request);
     return `${merchantPath(merchant_id)}?done=accepted#readiness`;
   },
 };

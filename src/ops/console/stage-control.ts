@@ -20,9 +20,9 @@ const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override', 'n
 /** @param view the current merchant; its revision is the precondition of the move. */
 export async function stageControl(visit: Visit, view: MerchantView): Promise<Html> {
   const { t } = visit.words;
-  const asked = targetIn(visit);
-  const content = html`${targetForm(visit, view, asked)}
-<div id="preview" aria-live="polite">${asked.stage === undefined ? html`<p class="hint">${t('stage.look_first')}</p>` : await preview(visit, view, asked)}</div>`;
+  const target = targetIn(visit);
+  const content = html`${targetForm(visit, view, target)}
+<div id="preview" aria-live="polite">${target.stage === undefined ? html`<p class="hint">${t('stage.look_first')}</p>` : await preview(visit, view, target)}</div>`;
   return section('stage', t('merchant.stage'), content);
 }
 
@@ -40,44 +40,44 @@ ${actForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), `decline-${i
   return section('moves', t('moves.title'), html`<ul class="findings">${items}</ul>`);
 }
 
-/** The requested target, from the address or a refused form; empty fields are left out. */
+/** The target target, from the address or a refused form; empty fields are left out. */
 export function targetIn({ query, sent }: Pick<Visit, 'query' | 'sent'>): Partial<Fields> {
   const from = sent.stage === undefined ? query : sent;
   const named = ASKED.filter((name) => (from[name] ?? '') !== '').map((name) => [name, from[name]]);
-  const asked: Partial<Fields> = Object.fromEntries(named);
-  if (asked.stage === 'canary') return asked;
+  const target: Partial<Fields> = Object.fromEntries(named);
+  if (target.stage === 'canary') return target;
   // Only a canary has a share and named units; the form keeps them filled while the operator tries other stages.
-  const { share: _share, units_in: _in, units_out: _out, ...rest } = asked;
+  const { share: _share, units_in: _in, units_out: _out, ...rest } = target;
   return rest;
 }
 
-function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<Fields>): Html {
+function targetForm({ words: { t } }: Visit, view: MerchantView, target: Partial<Fields>): Html {
   const targets = [...stages, FOLLOW].map((one) => [one, t(`stage.${one}`)] as const);
   const kinds = routedKinds.map((one) => [one, t(`kind.${one}`)] as const);
   const path = merchantPath(view.id);
   const now = view.in_force.intents;
   return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML">
-${field.select('stage', t('stage.to'), targets, asked.stage ?? now.intended, 'to')}
-${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], asked.kind)}
-${field.percent('share', t('stage.share'), asked.share)}
-${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.${name}`), asked[name], html` placeholder="point:…,qr:…" autocomplete="off"`))}
-<p class="tick"><input id="override" name="override" type="checkbox" value="true"${asked.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
-<p class="tick"><input id="new" name="new" type="checkbox" value="true"${asked.new === 'true' ? html` checked` : ''}><label for="new">${t('stage.new')}</label></p>
+${field.select('stage', t('stage.to'), targets, target.stage ?? now.intended, 'to')}
+${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], target.kind)}
+${field.percent('share', t('stage.share'), target.share)}
+${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.${name}`), target[name], html` placeholder="point:…,qr:…" autocomplete="off"`))}
+<p class="tick"><input id="override" name="override" type="checkbox" value="true"${target.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
+<p class="tick"><input id="new" name="new" type="checkbox" value="true"${target.new === 'true' ? html` checked` : ''}><label for="new">${t('stage.new')}</label></p>
 <p><button>${t('stage.preview')}</button></p>
 </form>`;
 }
 
 /** The judgement, with the form that makes the move unless it changes nothing; or the refusal of an invalid target. */
-async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>): Promise<Html> {
+async function preview(visit: Visit, view: MerchantView, target: Partial<Fields>): Promise<Html> {
   const { words } = visit;
   try {
     const found = await visit.ask('GET /api/merchants/:id/stage/preview', {
       path: { id: view.id },
-      query: asked,
+      query: target,
     });
     const { judgement } = found;
     if (found.changes_nothing) return previewOf(words, judgement);
-    const fields = Object.entries(asked).map(([name, value]) => hidden(name, value ?? ''));
+    const fields = Object.entries(target).map(([name, value]) => hidden(name, value ?? ''));
     const go = judgement.needs === 'approval' ? 'stage.propose' : 'stage.move';
     const kept = [...fields, hidden('revision', view.revision)];
     const form = actForm(visit, merchantPath(view.id, '/stage'), 'stage-reason', words.t(go), '', kept);

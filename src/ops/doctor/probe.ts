@@ -48,7 +48,7 @@ function seen(
   { statusCode = 0, headers, socket }: IncomingMessage,
   now: number,
 ): Pick<Probe, 'says' | 'protocol' | 'certificate_until' | 'skew_ms'> {
-  const told = Date.parse(headers.date ?? '');
+  const date = Date.parse(headers.date ?? '');
   const is_tls = socket instanceof TLSSocket;
   const until = is_tls ? Date.parse(socket.getPeerCertificate().valid_to ?? '') : Number.NaN;
   return {
@@ -56,6 +56,6 @@ function seen(
     protocol: is_tls ? socket.getProtocol() : null,
     certificate_until: Number.isNaN(until) ? null : until,
     // A Date header has whole seconds, so half a second is added.
-    skew_ms: Number.isNaN(told) ? null : now - (told + 500),
+    skew_ms: Number.isNaN(date) ? null : now - (date + 500),
   };
 }

@@ -304,8 +304,8 @@ export function alertRequest(
     };
   const { id, event, incident } = message;
   const { said: _said, reason = '', ...facts } = incident === null ? {} : inPast(incident);
-  const told = incident === null ? null : { ...facts, reason: maskText(reason, true) };
-  const body = JSON.stringify({ id, event, text, incident: told });
+  const shown = incident === null ? null : { ...facts, reason: maskText(reason, true) };
+  const body = JSON.stringify({ id, event, text, incident: shown });
   const timestamp = String(Math.floor(now / 1000));
   const signature = createHmac('sha256', secret?.reveal() ?? '')
     .update(`${timestamp}.${body}`)

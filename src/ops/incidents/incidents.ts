@@ -217,13 +217,13 @@ export type IncidentView = z.infer<typeof incidentView>;
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins; as `refuseUnseenRead`. */
 export async function viewIncidents(
   ports: Ports,
-  { limit, merchant, state, ...asked }: z.infer<typeof incidentQuery>,
+  { limit, merchant, state, ...period_and_kind }: z.infer<typeof incidentQuery>,
 ): Promise<IncidentView[]> {
-  const { since, until } = asked;
+  const { since, until } = period_and_kind;
   if (since !== undefined && until !== undefined && until <= since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
-  const filter = defined({ ...asked, merchant_id: merchant, is_open });
+  const filter = defined({ ...period_and_kind, merchant_id: merchant, is_open });
   const found = await namedOf(ports, merchant, await ports.store.incidents.incidents(filter, limit));
   return found.map(({ merchant_name, ...one }) => inPast(viewOf(one, merchant_name)));
 }

@@ -127,11 +127,11 @@ function skippedFindings({ merchant, target }: Situation, skipped: readonly Stag
  */
 function sampleFindings(situation: Situation, kinds: readonly RoutedKind[], to: 'canary' | 'orders'): Finding[] {
   const { facts, settings, target, merchant, readiness } = situation;
-  const asked = kinds.filter((kind) => kind !== 'devices' || target.kind === 'devices');
-  const seen = asked.filter((kind) => facts.samples[kind].seen > 0 || target.kind === kind);
-  if (asked.length > 0 && seen.length === 0) {
+  const judged = kinds.filter((kind) => kind !== 'devices' || target.kind === 'devices');
+  const seen = judged.filter((kind) => facts.samples[kind].seen > 0 || target.kind === kind);
+  if (judged.length > 0 && seen.length === 0) {
     if (to === 'orders' && readiness.verdict !== 'ready') return []; // the verdict says so itself
-    const sentence = say('never_seen.kinds', { merchant: merchant.id, kinds: asked });
+    const sentence = say('never_seen.kinds', { merchant: merchant.id, kinds: judged });
     return [finding('never_seen', sentence, `puente coverage ${merchant.id}`)];
   }
   return seen.flatMap((kind) => {

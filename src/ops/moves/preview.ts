@@ -272,9 +272,9 @@ function safeToClose(open: readonly OpenSale[], grace_ms: number, now: number): 
 }
 
 function waitedFor(open: readonly OpenSale[], notices: number, closes: number | null, now: number): Spoken[] {
-  const told = notices === 0 ? [] : [say('drain.notices', { count: notices })];
-  if (open.length === 0) return [say('drain.nothing', {}), ...told];
-  if (closes === null) return [say('drain.overdue', { open: open.length }), ...told];
+  const pending = notices === 0 ? [] : [say('drain.notices', { count: notices })];
+  if (open.length === 0) return [say('drain.nothing', {}), ...pending];
+  if (closes === null) return [say('drain.overdue', { open: open.length }), ...pending];
   const minutes = Math.ceil((closes - now) / MINUTE_MS);
-  return [say('drain.closes', { open: open.length, minutes, closes_at: iso(closes) }), ...told];
+  return [say('drain.closes', { open: open.length, minutes, closes_at: iso(closes) }), ...pending];
 }

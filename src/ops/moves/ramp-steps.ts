@@ -193,7 +193,7 @@ async function makeStep(
   const { sales, calls } = evidence;
   const legacy_p95_ms = calls?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
   const seen = { ...defined({ sales }), ...calls };
-  const told = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
+  const step = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
   const where = routeSaid(routeAt(steps, to, item.ramp));
   const why =
     tripped === null ? ramp.reason : encoded(say('ramp.back', { where, kind: tripped.kind, why: tripped.why }));
@@ -204,7 +204,7 @@ async function makeStep(
   const line = await newestOf(ports);
   const detail = waits ? encoded(wentBack(ramp, item, to)) : '';
   const after = changed(ramp, item, { detail, at, line, ramp: place });
-  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told }, after);
+  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: step }, after);
   if (waits) look.stopped ??= merchant.id;
   return { ...after, revision: ramp.revision + 1 };
 }

@@ -43,8 +43,8 @@ export async function viewCoverage(ports: EvidenceSource, merchant_id: string, q
     store.evidence.coverage(merchant_id),
     store.evidence.traffic({ merchant_id }),
   ]);
-  const asked = tables.operations.filter(({ name }) => query.operation === undefined || name === query.operation);
-  const cells = asked.flatMap((operation) => {
+  const operations = tables.operations.filter(({ name }) => query.operation === undefined || name === query.operation);
+  const cells = operations.flatMap((operation) => {
     const seen = rows.filter((row) => row.operation === operation.name);
     const is_used = seen.length > 0 || callsOf(traffic, operation) > 0;
     const site = merchant?.site ?? null;
@@ -54,7 +54,7 @@ export async function viewCoverage(ports: EvidenceSource, merchant_id: string, q
   return {
     merchant_id,
     tables_revision: tables.revision,
-    operations: asked.map((operation) => ({ operation: operation.name, calls: callsOf(traffic, operation) })),
+    operations: operations.map((operation) => ({ operation: operation.name, calls: callsOf(traffic, operation) })),
     cells: cells.filter(({ state }) => query.state === undefined || state === query.state),
   };
 }

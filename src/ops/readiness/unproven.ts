@@ -181,8 +181,8 @@ function useFindings(
 /** A file of calls does not contain the merchant's settings here. */
 function fileFindings(facts: ReadinessFacts): Finding[] {
   const { notice_url, credential, trips: safety_stops, in_doubt } = facts;
-  const asked = Object.entries({ notice_url, credential, safety_stops, in_doubt });
-  const unknown = asked.filter(([, value]) => value === null).map(([name]) => name);
+  const looked_up = Object.entries({ notice_url, credential, safety_stops, in_doubt });
+  const unknown = looked_up.filter(([, value]) => value === null).map(([name]) => name);
   return unknown.length === 0 ? [] : [finding('not_known', { unknown }, `puente can-migrate ${facts.merchant_id}`)];
 }
 

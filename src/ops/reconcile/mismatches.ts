@@ -219,9 +219,9 @@ export async function acceptDisagreement(
   const { store, clock } = ports;
   // Of two people one is first; and no sale is settled in between.
   return ports.memory.mutex.run(subject, async () => {
-    const { merchant, order_id, told, sum, in_the_way } = await stateOf(ports, subject);
+    const { merchant, order_id, disagreements, sum, in_the_way } = await stateOf(ports, subject);
     if (in_the_way !== null) throw new PuenteError('refused', in_the_way);
-    const kinds = [...new Set(told.map(({ kind }) => kind))];
+    const kinds = [...new Set(disagreements.map(({ kind }) => kind))];
     const detail = { merchant, order_id, kinds, expected, ...sum };
     const line = { at: clock.now(), who, action: ACCEPTED, subject, reason: why, detail } as const;
     if ((await newestOf(ports, subject)) < expected)
@@ -237,7 +237,13 @@ async function stateOf(ports: Ports, subject: string) {
   const id = subject.slice(0, 60);
   const link = await store.links.link(subject);
   const earlier = await acceptanceOf(ports, subject);
-  const { open, told, merchant_id, order_id, amount_minor: minor } = await openOf(ports, subject, link, earlier);
+  const {
+    open,
+    disagreements,
+    merchant_id,
+    order_id,
+    amount_minor: minor,
+  } = await openOf(ports, subject, link, earlier);
   const merchant = link?.merchant_id ?? merchant_id;
   if (merchant === null) throw new PuenteError('not_found', say('refusal.no_sale', { id }));
   const { currency, exponent } = tables.site((await store.merchants.merchant(merchant))?.site ?? null);
@@ -246,10 +252,10 @@ async function stateOf(ports: Ports, subject: string) {
     if (link?.state === 'SENDING' || link?.state === 'IN_DOUBT') return say('refusal.acknowledge_in_doubt', { id });
     if (link?.state === 'LIVE') return say('refusal.acknowledge_live', { id });
     if (open.length > 0) return null;
-    if (told.length === 0 || earlier === null) return say('refusal.sale_agrees', { id });
+    if (disagreements.length === 0 || earlier === null) return say('refusal.sale_agrees', { id });
     return say('refusal.acknowledged', { id, who: earlier.who, made_at: iso(earlier.at) });
   };
-  return { open, told, merchant, order_id: link?.order_id ?? order_id, sum, in_the_way: refusal() };
+  return { open, disagreements, merchant, order_id: link?.order_id ?? order_id, sum, in_the_way: refusal() };
 }
 
 export const disagreementsView = z.object({
@@ -272,8 +278,15 @@ export type Disagreements = z.infer<typeof disagreementsView>;
 export async function disagreementsOf(ports: Ports, subject: string): Promise<Disagreements> {
   // Read first: a line that is written meanwhile is not counted as seen.
   const newest = await newestOf(ports, subject);
-  const { open, told, merchant: merchant_id, order_id, sum, in_the_way } = await stateOf(ports, subject);
-  const disagreements = told.map(({ kind, sentence: { text: what, said: what_said } }) => {
+  const {
+    open,
+    disagreements: found,
+    merchant: merchant_id,
+    order_id,
+    sum,
+    in_the_way,
+  } = await stateOf(ports, subject);
+  const disagreements = found.map(({ kind, sentence: { text: what, said: what_said } }) => {
     return { kind, is_acknowledged: !open.includes(kind), what, said: what_said };
   });
   const why = { in_the_way: in_the_way?.text ?? null, in_the_way_said: in_the_way?.said ?? null };
@@ -283,7 +296,7 @@ export async function disagreementsOf(ports: Ports, subject: string): Promise<Di
 /** What stands against a sale, each in a sentence; `open`: what is not accepted. */
 async function openOf(ports: Ports, subject: string, link: Link | null, earlier: AuditLine | null) {
   const open: MismatchKind[] = [];
-  const told: { kind: MismatchKind; sentence: Sentence }[] = [];
+  const disagreements: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
   let amount_minor = link?.amount_minor ?? null;
   for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
@@ -294,7 +307,7 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     if (typeof minor === 'number') amount_minor ??= minor;
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
-    told.push(...[...standing.sentences].map((reason) => ({ kind, sentence: readStored(reason) })));
+    disagreements.push(...[...standing.sentences].map((reason) => ({ kind, sentence: readStored(reason) })));
     if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
   const shown: Record<UnnamedKind, Sentence | null> = {
@@ -302,11 +315,11 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     approvals: link === null ? null : approvalFault(link),
   };
   for (const [kind, sentence] of Object.entries(shown) as [UnnamedKind, Sentence | null][]) {
-    if (sentence === null || told.some((one) => one.kind === kind)) continue;
-    told.push({ kind, sentence });
+    if (sentence === null || disagreements.some((one) => one.kind === kind)) continue;
+    disagreements.push({ kind, sentence });
     if (!covers(earlier, kind)) open.push(kind);
   }
-  return { open, told, merchant_id, order_id, amount_minor };
+  return { open, disagreements, merchant_id, order_id, amount_minor };
 }
 
 /** The newest acceptance of a sale. */

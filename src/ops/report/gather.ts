@@ -121,8 +121,8 @@ async function receiversIn(
   { merchant_id, since, until }: ReportAsk,
   signal: AbortSignal | null,
 ): Promise<Line<'receivers'>[]> {
-  const asked = defined({ since, until, merchant: merchant_id ?? undefined });
-  return (await receiverLines(ports, asked, signal)).map(({ merchant, url, ...one }) => {
+  const filter = defined({ since, until, merchant: merchant_id ?? undefined });
+  return (await receiverLines(ports, filter, signal)).map(({ merchant, url, ...one }) => {
     return { merchant_id: merchant, receiver: url, ...shown(one) };
   });
 }

@@ -194,9 +194,9 @@ async function stepsOf({ store, tables }: Ports, query: z.infer<typeof salesQuer
 /** In the currency, and of the amount, that is asked for: those depend on the merchant's site. */
 function isPriced(
   { amount: text, currency }: SaleLine,
-  { amount_from, amount_to, currency: asked }: z.infer<typeof salesQuery>,
+  { amount_from, amount_to, currency: requested }: z.infer<typeof salesQuery>,
 ): boolean {
-  if (asked !== undefined && currency !== asked) return false;
+  if (requested !== undefined && currency !== requested) return false;
   if (amount_from === undefined && amount_to === undefined) return true;
   const hundredths = exactly(text ?? undefined) ?? Number.NaN;
   return hundredths >= (exactly(amount_from) ?? 0) && hundredths <= (exactly(amount_to) ?? Number.MAX_SAFE_INTEGER);

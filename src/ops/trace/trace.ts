@@ -69,15 +69,15 @@ export const traceView = z.object({
 export type Trace = z.infer<typeof traceView>;
 
 /** The stories of all sales with an id (of one merchant, if named), newest first. @throws PuenteError not_found. */
-export async function traceOf(ports: Ports, asked: string, merchant_id?: string): Promise<Trace[]> {
+export async function traceOf(ports: Ports, requested: string, merchant_id?: string): Promise<Trace[]> {
   // Operators look for calls of a moment ago, but a trace must not wait for evidence that can't be written.
   await Promise.race([ports.evidence.settled(), ports.clock.sleep(EVIDENCE_WAIT_MS)]);
-  const subjects = await findSubjects(ports, asked, merchant_id);
+  const subjects = await findSubjects(ports, requested, merchant_id);
   if (subjects.length === 0) {
-    const id = maskText(asked.slice(0, LONGEST_SHOWN), true);
+    const id = maskText(requested.slice(0, LONGEST_SHOWN), true);
     const of = { id, merchant: merchant_id ?? '' };
     if (merchant_id !== undefined) throw new PuenteError('not_found', say('refusal.unknown_id_of', of));
-    const near = nearMerchants(asked, await knownMerchants(ports));
+    const near = nearMerchants(requested, await knownMerchants(ports));
     throw new PuenteError('not_found', [
       say('refusal.unknown_id', { id }),
       ...(near.length === 0 ? [] : [say('refusal.trace_merchant', { near })]),
@@ -202,8 +202,8 @@ const LONGEST_ASKED = 256;
 const MOST_CALLS = 500;
 
 /** The sales with an id, newest first of each kind of id, each once; empty for an unknown id. */
-async function findSubjects(ports: Ports, asked: string, merchant_id?: string): Promise<Subject[]> {
-  const whole = asked.slice(0, LONGEST_ASKED);
+async function findSubjects(ports: Ports, requested: string, merchant_id?: string): Promise<Subject[]> {
+  const whole = requested.slice(0, LONGEST_ASKED);
   const text = whole.trim();
   const found = [
     ...(await byLegacyId(ports, text)),

@@ -65,8 +65,8 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
 }
 
 function obstaclesOf(open: OpenWork, drop_notices: boolean): Spoken[] {
-  const told = { ...open, notices: drop_notices ? 0 : open.notices };
-  return KINDS_OF_WORK.flatMap((kind) => (told[kind] > 0 ? [say(`held_back.${kind}`, { count: told[kind] })] : []));
+  const held = { ...open, notices: drop_notices ? 0 : open.notices };
+  return KINDS_OF_WORK.flatMap((kind) => (held[kind] > 0 ? [say(`held_back.${kind}`, { count: held[kind] })] : []));
 }
 
 /** In the order of the answer. */

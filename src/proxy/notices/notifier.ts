@@ -28,7 +28,7 @@ export interface NotifierParts extends AttemptParts {
  */
 export function startNotifier(parts: NotifierParts) {
   const stopping = new AbortController();
-  const flights = createEntries<Flight>();
+  const in_flight = createEntries<InFlight>();
   const served = new Map<string, number>();
   const places = createPlaces(POLL_MS);
   const backlog = createBacklog(parts.store, parts);
@@ -40,10 +40,10 @@ export function startNotifier(parts: NotifierParts) {
     served.set(notice.merchant_id, ++turn);
     backlog.began(notice);
     const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
-      flights.delete(kindOf(notice));
+      in_flight.delete(kindOf(notice));
       wake();
     });
-    flights.set(kindOf(notice), { host, ended });
+    in_flight.set(kindOf(notice), { host, ended });
   }
 
   /** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
@@ -60,11 +60,11 @@ export function startNotifier(parts: NotifierParts) {
   /** Starts attempts, merchants in turns; false when no place is left. */
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     for (const notice of inTurns(due, (id) => served.get(id) ?? 0)) {
-      if (flights.size >= parts.concurrency || stopping.signal.aborted) return false;
+      if (in_flight.size >= parts.concurrency || stopping.signal.aborted) return false;
       if (look.isHeld(notice)) continue;
       const kind = kindOf(notice);
       // A redelivered notice and a newer one of its topic and id can both be due.
-      if (underWay.has(kind) || flights.has(kind)) continue;
+      if (underWay.has(kind) || in_flight.has(kind)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
       if (host === null || look.hasPlace(notice, host, receiver?.is_merchants)) begin(notice, receiver, host);
@@ -74,13 +74,13 @@ export function startNotifier(parts: NotifierParts) {
 
   async function startDue(): Promise<void> {
     const now = parts.clock.now();
-    const attemptsTo = (host: string): number => flights.values().filter((flight) => flight.host === host).length;
+    const attemptsTo = (host: string): number => in_flight.values().filter((one) => one.host === host).length;
     const look = places.look((host) => attemptsTo(host) >= parts.per_host, now);
     // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
-    let underWay = new Set(flights.keys());
+    let underWay = new Set(in_flight.keys());
     for await (const due of backlog.pages(now, look, (notice) => underWay.has(kindOf(notice)))) {
       if (!(await startSome(due, underWay, look))) return;
-      underWay = new Set(flights.keys());
+      underWay = new Set(in_flight.keys());
     }
   }
 
@@ -109,7 +109,7 @@ export function startNotifier(parts: NotifierParts) {
       wake();
       await running;
       const patience = new AbortController();
-      const ended = Promise.all(flights.values().map((flight) => flight.ended));
+      const ended = Promise.all(in_flight.values().map((one) => one.ended));
       await Promise.race([ended, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
     },
@@ -142,7 +142,7 @@ function kindOf({ legacy_id, form, topic, subject }: Notice): string {
   return `${legacy_id} ${form} ${topic} ${subject}`;
 }
 
-interface Flight {
+interface InFlight {
   host: string | null;
   ended: Promise<void>;
 }
@@ -151,7 +151,7 @@ function hostOf(url: string | null): string | null {
   return url === null ? null : (URL.parse(url)?.host ?? null);
 }
 
-/** Four times the attempts in flight, so that running notices do not hide later ones. */
+/** Four times the attempts in one, so that running notices do not hide later ones. */
 const BATCH_FACTOR = 4;
 /** Pages of merchants in one look; the next look starts after them. */
 const MOST_PAGES = 4;

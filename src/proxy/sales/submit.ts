@@ -201,14 +201,14 @@ export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Prom
   const { legacy_id } = link;
   // This call has just written the row, and no other work on it is queued.
   const fresh = plan.body !== null && !mutex.busy(legacy_id) ? link : null;
-  const earlier = sales.flights.get(legacy_id);
+  const earlier = sales.in_flight.get(legacy_id);
   const sent = mutex.run(legacy_id, () => sendLink(ports, legacy_id, plan, fresh));
-  if (earlier === undefined) sales.flights.set(legacy_id, { token: plan.token, sent });
+  if (earlier === undefined) sales.in_flight.set(legacy_id, { token: plan.token, sent });
   try {
     const own = await sent;
     return own.kind === 'terminal' && earlier !== undefined ? await refusalOf(ports, earlier, plan.token, own) : own;
   } finally {
-    if (earlier === undefined) sales.flights.delete(legacy_id);
+    if (earlier === undefined) sales.in_flight.delete(legacy_id);
   }
 }
 
