@@ -4,8 +4,8 @@ import { PuenteError } from '../error.ts';
 import type { FamilyRefund } from '../ops/ports.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import { REFUND, REFUND_CHANGE } from './conditions.ts';
-import type { Reader, StoreMethods, Writer } from './engine.ts';
-import { type PageValues, pageOf, readsOf, rowLock, valuesIn } from './rows.ts';
+import type { Reader, Step, StoreMethods, Writer } from './engine.ts';
+import { noticesLock, type PageValues, pageOf, readsOf, rowLock, valuesIn } from './rows.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row are a defect, not traffic. */
 const OPENING_ATTEMPTS = 5;
@@ -61,11 +61,19 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };
       const values = [...changeValues(next), refund.id, refund.revision];
-      const result = await writer.commit({ steps: [{ write: 'update_refund', values, changes: 1 }] });
-      if (result.kind === 'done') return next;
-      throw new PuenteError('conflict', `The refund ${refund.id} was changed meanwhile: read it again.`);
+      const steps: Step[] = [{ write: 'update_refund', values, changes: 1 }];
+      if (change.answered_at == null) return savedAs(next, await writer.commit({ steps }));
+      steps.push({ write: 'mark_answered_refund_known', values: [change.answered_at, refund.id] });
+      // Against an acknowledgement that is stored meanwhile: one of the two sees the other.
+      const locks = { alone: [noticesLock(refund.legacy_id)] };
+      return savedAs(next, await writer.commit({ steps, locks }));
     },
   } satisfies Partial<StoreMethods>;
+}
+
+function savedAs(next: Refund, result: Awaited<ReturnType<Writer['commit']>>): Refund {
+  if (result.kind === 'done') return next;
+  throw new PuenteError('conflict', `The refund ${next.id} was changed meanwhile: read it again.`);
 }
 
 const refundValues = valuesIn(REFUND);

@@ -173,7 +173,7 @@ const declared = {
     update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE WHEN ? = 1 THEN ? ELSE legacy_id END,
       unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
-      ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), updated_at = coalesce(?, updated_at) WHERE id = ?`,
+      ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), amount = coalesce(?, amount), updated_at = coalesce(?, updated_at) WHERE id = ?`,
     /**
      * Of earlier sales without an answer only those end that can't take effect any more. Rows of `ANY_POINT_OF_SALE`
      * concern the same point of sale only when they have the same unit.
@@ -199,6 +199,10 @@ const declared = {
     mark_refunds_known: `UPDATE refunds SET known_at = ?, revision = revision + 1 WHERE legacy_id = ? AND known_at IS NULL
       AND state = 'DONE' AND created_at <= ? AND (answered_at IS NOT NULL OR 1 = (SELECT ?))
       AND refunded_before_minor + coalesce(refunded_minor, amount_minor, 1) <= ?`,
+    /** A receiver may acknowledge before its till's answer is stored as sent. Values: epoch ms, the refund. */
+    mark_answered_refund_known: `UPDATE refunds SET known_at = ? WHERE id = ? AND known_at IS NULL
+      AND EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = refunds.legacy_id AND notices.state = 'delivered'
+        AND notices.created_at > refunds.created_at)`,
     /** The last values are the link and its number of refunds read: one opened since may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,

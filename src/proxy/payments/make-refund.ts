@@ -15,7 +15,7 @@ import {
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
-import { markKnown, storedNotes } from '../sales/known-to-till.ts';
+import { markKnown, storedNotes, storeNote } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { needRoom } from '../sales/new-link.ts';
 import { type Sums, sumsOf } from '../sales/order-transition.ts';
@@ -51,7 +51,8 @@ export function answerRefund(ports: Ports, refund: Refund, answer: Answered): An
   const onClosed = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.answered_at === null) {
-        await ports.store.refunds.saveRefund(refund, { answered_at: ports.clock.now() });
+        const answered_at = ports.clock.now();
+        await storeNote(ports, refund.merchant_id, () => ports.store.refunds.saveRefund(refund, { answered_at }));
       }
     } catch (error) {
       // Another answer about the same refund has been recorded.

@@ -50,9 +50,14 @@ export function noteFound(ports: Ports, shown: readonly Shown[], answer: Answere
 function onceSent(ports: Ports, merchant_id: string, answer: Answered, note: (at: number) => Promise<void>): Answered {
   const onClosed = async (whole: boolean): Promise<void> => {
     const at = ports.clock.now();
-    if (whole) await ports.memory.mutex.run(notesOf(merchant_id), () => note(at));
+    if (whole) await storeNote(ports, merchant_id, () => note(at));
   };
   return { ...answer, onClosed };
+}
+
+/** Stores what an answer has made known, so that `storedNotes` waits for it. */
+export function storeNote({ memory }: Ports, merchant_id: string, note: () => Promise<unknown>): Promise<unknown> {
+  return memory.mutex.run(notesOf(merchant_id), note);
 }
 
 const notesOf = (merchant_id: string): string => `known:${merchant_id}`;

@@ -1,7 +1,10 @@
 /** Refunds: a row before the call, one in flight per payment, and no change on an old revision. */
 import { expect, it } from 'vitest';
+import type { Attempt, Notice } from '../../../src/proxy/records/notices.ts';
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
-import { finished, type Harness, NOON, newRefund } from './harness.ts';
+import { finished, type Harness, NOON, newNotice, newRefund } from './harness.ts';
+
+const HOUR_MS = 3_600_000;
 
 const underWay: readonly Refund['state'][] = ['SENDING', 'IN_DOUBT'];
 function newUnlessUnderWay(earlier: Refund[]): Refund | 'open' {
@@ -113,6 +116,41 @@ function itKeepsRevisions(harness: Harness): void {
     const won = (await Promise.allSettled(changes)).filter((result) => result.status === 'fulfilled');
     expect(won).toHaveLength(1);
     expect(await store.refunds.refunds(link.legacy_id)).toEqual([won[0]?.value]);
+  });
+
+  it('knows one that was answered and whose later notice was acknowledged, whichever of the two is stored first', async () => {
+    const attempt = {
+      at: NOON + 7,
+      duration_ms: 1,
+      status: 200,
+      detail: '',
+      url: 'https://shop.example/',
+      outcome: 'delivered',
+    };
+    const knownOf = async (order: readonly ('answered' | 'acknowledged' | 'both')[], notice_at = NOON + 1) => {
+      const link = await finished(store);
+      const made = await done(harness, newRefund(link, { created_at: NOON }));
+      await store.links.saveLink(link, {}, { notices: [newNotice(link, 'refunded', { created_at: notice_at })] });
+      const [due] = (await store.notices.dueNotices(NOON + HOUR_MS, 1_000)).filter(
+        ({ legacy_id }) => legacy_id === link.legacy_id,
+      );
+      const steps = {
+        answered: () => store.refunds.saveRefund(made, { answered_at: NOON + 5 }),
+        acknowledged: () =>
+          store.notices.recordAttempt(due as Notice, attempt as Attempt, { state: 'delivered', next_attempt_at: NOON }),
+        both: () => Promise.all([steps.answered(), steps.acknowledged()]),
+      };
+      for (const step of order) await steps[step]();
+      return (await store.refunds.refunds(link.legacy_id)).map(({ known_at }) => known_at);
+    };
+    expect(await knownOf(['answered', 'acknowledged'])).toEqual([NOON + 7]);
+    expect(await knownOf(['acknowledged', 'answered'])).toEqual([NOON + 5]);
+    for (let race = 0; race < 10; race++) expect(await knownOf(['both'])).toEqual([expect.any(Number)]);
+    expect(await knownOf(['acknowledged'])).toEqual([null]);
+    expect(await knownOf(['answered'])).toEqual([null]);
+    // A notice of before says nothing of the refund.
+    expect(await knownOf(['acknowledged', 'answered'], NOON)).toEqual([null]);
+    expect(await knownOf(['answered', 'acknowledged'], NOON)).toEqual([null]);
   });
 
   it('refuses to take one up again while another is under way', async () => {
