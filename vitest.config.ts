@@ -4,14 +4,15 @@ import { defineConfig } from 'vitest/config';
 import SummaryReporter from './test/reporter.ts';
 import { LongestFirst } from './test/sequencer.ts';
 
-/** `npm run test:night`: every file, and more of what runs twice. CI has a quarter of an hour. */
+/** `npm run test:night`: what `npm test` leaves, whole, and more of what runs twice. CI has a quarter of an hour. */
 const NIGHT = process.env.NIGHT === '1';
 /** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
 const onPostgres = [
   NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,reset}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
-  ...(NIGHT ? ['test/crash/{crash,qr-crash,any-moment}.test.ts', 'test/ops/plan/plan.test.ts'] : []),
+  'test/crash/any-moment.test.ts',
+  ...(NIGHT ? ['test/crash/{crash,qr-crash}.test.ts', 'test/ops/plan/plan.test.ts'] : []),
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
 const onField = [
@@ -37,8 +38,8 @@ const proof = [
   'test/deploy/{balancer,tls}.test.ts',
 ];
 /**
- * What CI leaves to the night: further cases of a kind that it has (pages of the console, kills, queries on PostgreSQL), and programs
- * that no sale meets. `scripts/prove/suites.ts` runs each of them, too.
+ * What CI leaves to the night: most pages of the console, kills of two builds and of QR by name, an away or shared PostgreSQL, captures,
+ * and programs that no sale meets. `scripts/prove/suites.ts` runs each of them, too.
  */
 export const nightly = [
   'test/crash/{qr-crash,second-day,upgrade}.test.ts',

@@ -27,7 +27,7 @@ interface Reading {
 }
 
 /**
- * Reconnects to a server that closes after some requests, as Puente does.
+ * Reconnects to a server that closes after some requests, as Puente does, or between two, when no request came for long.
  * @param onAnswer called with each whole answer.
  * @param onEnd called when the connection breaks or an answer is malformed.
  */
@@ -39,6 +39,7 @@ export async function openConnection(
   let socket: Socket | null = null;
   let head: Buffer = Buffer.alloc(0);
   let reading: Reading | null = null;
+  let is_waiting = false;
   let closed = false;
 
   const end = (error: Error): void => {
@@ -61,6 +62,7 @@ export async function openConnection(
     if (reading.missing > 0) return;
     const { status, length, chunks, is_last } = reading;
     reading = null;
+    is_waiting = false;
     if (is_last) letGo();
     onAnswer({ status, length, body: length <= KEPT_BYTES ? joined(chunks) : null });
   };
@@ -74,7 +76,7 @@ export async function openConnection(
     const opened = connect({ host: url.hostname, port: Number(url.port), noDelay: true });
     opened.on('data', received);
     opened.on('error', end);
-    opened.on('close', () => end(new Error('the connection was closed')));
+    opened.on('close', () => (is_waiting ? end(new Error('the connection was closed')) : letGo()));
     socket = opened;
     return opened;
   };
@@ -84,7 +86,10 @@ export async function openConnection(
     first.once('error', reject);
   });
   return {
-    send: (request) => void (socket ?? open()).write(writeRequest(url.host, request), 'latin1'),
+    send(request) {
+      is_waiting = true;
+      (socket ?? open()).write(writeRequest(url.host, request), 'latin1');
+    },
     close() {
       closed = true;
       socket?.destroy();

@@ -111,7 +111,7 @@ export const suites: readonly Suite[] = [
     about: 'a capture of many calls, assessed and replayed',
     promise: 'P7',
     what: 'every sum of an assessment equals the counts of the tills',
-    files: ['test/journeys/assess'],
+    files: ['--project=proof', 'test/journeys/assess'],
     counts: { CAPTURED_CALLS: 10_000 },
   },
   {

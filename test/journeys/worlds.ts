@@ -7,7 +7,7 @@ import { systemClock } from '../../src/proxy/clock.ts';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
-import { type Bench, call, type Receiver, sandboxProfile, startBench, startReceiver } from '../kit.ts';
+import { type Bench, call, eventually, type Receiver, sandboxProfile, startBench, startReceiver } from '../kit.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
 
@@ -59,6 +59,10 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   await call(panel, { method: 'PUT', body: target });
   if (way === 'orders')
     await bench.notify?.(merchant, { notice_url: url, dialect, notice_secret: NOTICE_SECRET, ...settings });
+  const delivered = async (): Promise<number> => {
+    const text = (await bench.ops?.('/metrics'))?.text ?? '';
+    return Number(/^puente_notice_attempts_total\{outcome="delivered"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  };
   return {
     bench,
     receiver,
@@ -66,7 +70,12 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
     control_url: bench.sandbox.url,
     merchant,
     tells_payments,
-    notices: (count) => receiver.waitFor(count),
+    async notices(count) {
+      const received = await receiver.waitFor(count);
+      // A till that is answered then is known to have its sale; on a database server that is stored some milliseconds later.
+      if (way === 'orders') await eventually(delivered, (notices) => notices >= received.length);
+      return received;
+    },
     async close() {
       await bench.close();
       await receiver.close();

@@ -71,7 +71,7 @@ const OTHERS = [
   `INSERT INTO refunds SELECT 'refund ' || rowid, 9007199254740991 - rowid, legacy_id, merchant_id, 'payment', NULL, 'print', NULL, 0,
      'key ' || rowid, 'SENDING', NULL, NULL, NULL, NULL, NULL, ${NOON}, ${NOON}, 1, NULL FROM links`,
   `INSERT OR IGNORE INTO coverage VALUES ('${MERCHANT}', 'point.create', 'amount', 3, 1, ${NOON})`,
-  `INSERT OR IGNORE INTO verdicts VALUES ('${MERCHANT}', 'point.create', 'refused_here', '', '', 'odd' || char(0), 3, ${NOON}, 'sample')`,
+  `INSERT OR IGNORE INTO verdicts VALUES ('${MERCHANT}', 'point.create', 'refused_here', '', '', 'odd' || char(0), 3, ${NOON}, 'sample', 2)`,
   `INSERT OR IGNORE INTO readiness_days VALUES ('${MERCHANT}', ${Math.floor(NOON / 86_400_000)}, 'ready')`,
   `INSERT INTO shed VALUES (20000, 'shadow', 4)`,
   `INSERT INTO proposals VALUES (5, 'proposal', '${MERCHANT}', '{}', 'why', 'ana', ${NOON}, ${NOON}, 'waiting', NULL, NULL)`,
