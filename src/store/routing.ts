@@ -86,6 +86,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
     change.unproven_token === null ? 1 : 0,
     change.ends_at ?? null,
     change.end_state ?? null,
+    change.amount ?? null,
     change.state === undefined ? null : (change.at ?? now),
   ];
 }

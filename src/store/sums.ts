@@ -1,7 +1,7 @@
 /** The sums of a batch of exchanges, made in memory so that each sum is written once per batch. */
 import { DAY_MS } from '../contract/duration.ts';
 import { OTHERS } from '../mapping/tables.ts';
-import { isRefused } from '../proxy/evidence/exchange.ts';
+import { isRefusalOfRequest } from '../proxy/evidence/exchange.ts';
 import type { CoverageCell, LossSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Step, Value } from './engine.ts';
 import { LONGEST_UNIT, type NameKeeper } from './names.ts';
@@ -144,13 +144,13 @@ function unknownsOf(batch: readonly RecordedExchange[], names: NameKeeper): Valu
 
 function verdictsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<Pick<Shown, 'sample'> & { refused_on_legacy: number }>();
-  for (const { id, merchant_id, operation, at, outcome, shadow } of batch) {
+  for (const { id, merchant_id, operation, at, status, shadow } of batch) {
     if (shadow === null) continue;
     const { verdict, code, error } = shadow;
     const detail = shadow.detail === null ? '' : names('detail', [merchant_id, operation], shadow.detail);
     const sum = sums.add([merchant_id, operation, verdict, code ?? '', error ?? '', detail], at);
     sum.sample = id;
-    sum.refused_on_legacy = (sum.refused_on_legacy ?? 0) + Number(isRefused(outcome));
+    sum.refused_on_legacy = (sum.refused_on_legacy ?? 0) + Number(isRefusalOfRequest(status));
   }
   return sums.rows(({ count, last_at, sample, refused_on_legacy }) => [count, last_at, sample, refused_on_legacy]);
 }

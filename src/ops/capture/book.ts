@@ -1,5 +1,5 @@
 /** The evidence of a capture, in memory: the same sums as in the store, of exchanges that no store has. */
-import { isRefused } from '../../proxy/evidence/exchange.ts';
+import { isRefusalOfRequest } from '../../proxy/evidence/exchange.ts';
 import {
   type CoverageCell,
   type DifferenceSeen,
@@ -104,7 +104,7 @@ function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
   if (shadow === null) return;
   const { verdict, code, error, detail } = shadow;
   const key = [merchant_id, operation, verdict, code, error, detail];
-  const on_legacy = isRefused(outcome) ? REFUSED : '';
+  const on_legacy = isRefusalOfRequest(exchange.status) ? REFUSED : '';
   sums.verdicts.add(key, { merchant_id, operation, verdict, code, error, detail }, shown, on_legacy);
 }
 

@@ -79,9 +79,17 @@ export const moneyLine = z.object({
   ...summedBy,
   unit: z.string().nullable(),
   id: z.string().describe('the legacy id of a sale; the id of a refund'),
-  order_id: z.string().nullable().describe("upstream's id of the order, or of the refund"),
+  order_id: z
+    .string()
+    .nullable()
+    .describe("upstream's id of the order, or of the refund; of a refund on legacy its payment"),
   approvals: z.int().nullable().describe('approved payments of the order; null where no order shows payments'),
-  amount_minor: z.string().nullable().describe('as the till requested it; null where Puente does not know it'),
+  amount_minor: z
+    .string()
+    .nullable()
+    .describe(
+      'as the till requested it, of a refund as upstream or legacy answered it; null where Puente does not know it',
+    ),
   amount: z.string().nullable(),
 });
 export type MoneyLine = z.infer<typeof moneyLine>;

@@ -46,19 +46,16 @@ export async function moneyOf(
   const approvals = listOf<MoneyLine>(ask);
   const unconfirmed = listOf<MoneyLine>(ask);
   const bounds = Map.groupBy(moves, ({ merchant_id }) => merchant_id);
-  /** Refunds that legacy was called for and that have a row, by outcome. */
-  const recorded = new Map<string, number>();
   for await (const page of salePages(ports, ask, signal)) {
     for (const line of page) {
       sums.add(line);
-      if (line.family === 'payments') recorded.set(line.outcome, (recorded.get(line.outcome) ?? 0) + 1);
       const own = bounds.get(line.merchant_id);
       if (own !== undefined) spanOf(by_move, ask, own, line).add(line);
       if (isNotApprovedOnce(line)) approvals.add(line);
       if (isUnconfirmed(ports, line)) unconfirmed.add(line);
     }
   }
-  addCalls(ports, sums, tally, recorded);
+  addCalls(ports, sums, tally);
   const in_order = [...by_move.values()].toSorted(({ move: a }, { move: b }) =>
     compare(`${a.merchant_id} ${a.since}`, `${b.merchant_id} ${b.since}`),
   );
@@ -219,8 +216,16 @@ function ofLegacy({ currency, exponent }: Site, now: number) {
     if (sale.unproven_token !== null) return null;
     const outcome = family === 'payments' ? outcomeOfLegacyRefund(sale) : stateOfLegacySale(sale, now);
     const by = { what, lane: 'legacy', family, currency, outcome } as const;
-    const names = { unit: family === 'payments' ? null : unit, id: legacy_id ?? id, order_id: null, approvals: null };
-    return { at: iso(sale.created_at), merchant_id, ...by, ...names, ...amountOf(minorOf(sale, exponent), exponent) };
+    const names = { id: legacy_id ?? id, approvals: null };
+    const places = family === 'payments' ? { unit: null, order_id: unit } : { unit, order_id: null };
+    return {
+      at: iso(sale.created_at),
+      merchant_id,
+      ...by,
+      ...places,
+      ...names,
+      ...amountOf(minorOf(sale, exponent), exponent),
+    };
   };
 }
 
@@ -405,26 +410,13 @@ const CALL_OUTCOMES = {
 
 /**
  * Refunds on legacy without a row: those of the oldest clients, of tokens that are not proven, and of older builds. Only
- * their calls are known. @param recorded those with a row, by outcome.
+ * their calls are known.
  */
-function addCalls({ tables }: Ports, sums: Sums, { traffic }: Tally, recorded: ReadonlyMap<string, number>): void {
-  const calls = new Map<(typeof CALL_OUTCOMES)[Outcome], number>();
+function addCalls({ tables }: Ports, sums: Sums, { without_row }: Tally): void {
+  const of = { what: 'refund', lane: 'legacy', family: 'payments', currency: null } as const;
   for (const { name } of tables.operations.filter((one) => REFUND_STORIES.includes(one.story)))
-    for (const [of_call, count] of Object.entries(traffic.get(`${name} legacy`)?.outcomes ?? {})) {
-      const outcome = CALL_OUTCOMES[of_call as Outcome]; // the tally's own outcomes
-      calls.set(outcome, (calls.get(outcome) ?? 0) + count);
+    for (const [of_call, outcome] of Object.entries(CALL_OUTCOMES)) {
+      const calls = without_row.get(`${name} ${of_call}`) ?? 0;
+      if (calls > 0) sums.add({ ...of, outcome, amount_minor: null, amount: null }, calls);
     }
-  // An answer says more than its status: the row of a call that succeeded may be open or refused. So these come last.
-  let left = total(calls) - total(recorded);
-  for (const outcome of ['in_doubt', 'refused', 'refunded'] as const) {
-    const times = Math.min(left, (calls.get(outcome) ?? 0) - (recorded.get(outcome) ?? 0));
-    if (times <= 0) continue;
-    left -= times;
-    const of = { what: 'refund', lane: 'legacy', family: 'payments', currency: null } as const;
-    sums.add({ ...of, outcome, amount_minor: null, amount: null }, times);
-  }
-}
-
-function total(counts: ReadonlyMap<string, number>): number {
-  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }

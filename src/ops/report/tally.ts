@@ -30,6 +30,8 @@ export function createTally() {
     first_sequence: 0,
     last_sequence: 0,
     traffic: new Map<string, Line<'traffic'>>(),
+    /** Calls on legacy that named no sale and no refund, by operation and outcome. */
+    without_row: new Map<string, number>(),
     latency: new Map<string, { operation: string; lane: Exchange['lane']; histogram: Histogram }>(),
     errors: new Map<string, Line<'errors'>>(),
     days: new Map<number, Line<'days'>>(),
@@ -54,6 +56,7 @@ export function addExchange(tally: Tally, exchange: StoredExchange): void {
   tally.count++;
   tally.last_sequence = sequence;
   addTraffic(tally, operation, exchange);
+  if (lane === 'legacy' && exchange.legacy_id === null) countOne(tally.without_row, `${operation} ${exchange.outcome}`);
   addLatency(tally, 'all', lane, exchange.duration_ms);
   addLatency(tally, operation, lane, exchange.duration_ms);
   if (exchange.error !== null) addError(tally, operation, exchange, exchange.error);

@@ -66,14 +66,24 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
 export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story> {
   const exchanges = await callsOfSale(ports, sale);
   const { id, family, work, state, created_at, updated_at } = sale;
-  const known = updated_at === created_at && state === 'SENDING' ? [] : [stepOfEnd(sale)];
-  const kind = family === 'payments' ? 'payment_refund' : work;
-  const written = say(`step.written_${kind}`, {});
-  const born = step(created_at, 'written', 'state', id, written);
-  const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
   const cut = cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls');
   const trouble = troubleOfLegacySale(sale);
+  if (family === 'payments') {
+    const written = step(updated_at, 'written', 'state', id, refundSaid(sale));
+    const calls = exchanges.flatMap((exchange) => stepsOfExchange(exchange));
+    return { steps: inOrder([...calls, written, ...cut]), fired: firedIn(exchanges), trouble };
+  }
+  const known = updated_at === created_at && state === 'SENDING' ? [] : [stepOfEnd(sale)];
+  const written = say(work === 'refund' ? 'step.written_refund' : 'step.written_sale', {});
+  const born = step(created_at, 'written', 'state', id, written);
+  const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
   return { steps: inOrder([...steps, born, ...known, ...cut]), fired: firedIn(exchanges), trouble };
+}
+
+/** What Puente knows of a refund that legacy was called for. */
+function refundSaid({ state, end_state }: LegacySale): Spoken {
+  if (state === 'ENDED') return say('step.refund_answered', { status: end_state });
+  return say(state === 'REFUSED' ? 'step.refund_refused' : 'step.refund_unanswered', {});
 }
 
 /** Calls that belong to no known sale. */
@@ -85,7 +95,6 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
 async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
   const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
   if (legacy_id !== null) return store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
-  if (family === 'payments') return [];
   const is_over = state === 'ENDED' || state === 'REFUSED';
   const until = 1 + (is_over ? updated_at : Math.min(clock.now(), ends_at));
   const near = await store.exchanges.exchanges(
@@ -93,7 +102,7 @@ async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<S
     0,
     MOST_EXCHANGES,
   );
-  const units = [slotOf(family, unit), slot];
+  const units = family === 'payments' ? [] : [slotOf(family, unit), slot];
   const own = near.filter((call) => call.lane === 'legacy' && call.unit !== null && units.includes(call.unit));
   const first = own.findLastIndex(({ at }) => at <= created_at);
   return own.slice(Math.max(0, first));

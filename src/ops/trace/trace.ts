@@ -120,7 +120,8 @@ function rulesOf(tables: Tables, fired: readonly string[]): Trace['rules'] {
 
 function promiseOf(link: Link | null, sale: LegacySale | null): string {
   if (link !== null) return isOpen(link) ? 'promise.open' : 'promise.orders';
-  return sale === null ? 'promise.unknown' : 'promise.legacy';
+  if (sale === null) return 'promise.unknown';
+  return sale.family === 'payments' ? 'promise.refund' : 'promise.legacy';
 }
 
 function isOpen({ state }: Link | LegacySale): boolean {
@@ -156,9 +157,9 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
     unit,
     legacy_id,
     order_id,
-    payment_id,
+    payment_id: family === 'payments' ? unit : payment_id,
     merchant_order_id,
-    client_reference: shownText(known.client_reference),
+    client_reference: family === 'payments' ? null : shownText(known.client_reference),
     reference_sent: shownText(reference_sent),
     amount: decimalText(amount_minor ?? (sale && minorOf(sale, site.exponent)), site.exponent) ?? null,
     currency: site.currency,
@@ -246,11 +247,8 @@ async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy i
   const { store } = ports;
   const link = await store.links.link(id.toLowerCase());
   if (link !== null) return subjectsOf(found_as, link);
-  return subjectsOf(
-    found_as,
-    null,
-    (await store.legacy_sales.legacySale(id)) ?? (await store.legacy_sales.legacySale(id.toLowerCase())),
-  );
+  const sale = (await store.legacy_sales.legacySale(id)) ?? (await store.legacy_sales.legacySale(id.toLowerCase()));
+  return subjectsOf(sale?.family === 'payments' ? 'refund' : found_as, null, sale);
 }
 
 /** Payments and merchant orders are both numbers; a merchant order that Puente made is known by its number. */

@@ -35,8 +35,10 @@ export function troubleOfLink(
 }
 
 /** Null when nothing is wrong with it. */
-export function troubleOfLegacySale({ state, created_at, ends_at }: LegacySale): Trouble | null {
+export function troubleOfLegacySale({ family, unit, state, created_at, ends_at }: LegacySale): Trouble | null {
   if (state !== 'IN_DOUBT') return null;
+  if (family === 'payments')
+    return { state: 'in_doubt', sentence: say('trouble.refund_in_doubt', { sent_at: iso(created_at), payment: unit }) };
   const facts = { sent_at: iso(created_at), ends_at: iso(ends_at) };
   return { state: 'in_doubt', sentence: say('trouble.legacy_in_doubt', facts) };
 }

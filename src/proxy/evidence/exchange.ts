@@ -16,9 +16,12 @@ export type OperationKind = Operation['kind'];
 export const outcomes = ['ok', 'business', 'auth', 'fault'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** True for an answer that says no, unlike a fault, after which the outcome is not known. */
-export function isRefused(outcome: Outcome): boolean {
-  return outcome === 'business' || outcome === 'auth';
+/** Refusals that depend on more than the request: token, unit, existence, a request received in part, work in progress, rate. */
+const OF_STATE = new Set([401, 403, 404, 408, 409, 429]);
+
+/** True for a status that refuses what a request says, so that it would be refused again. */
+export function isRefusalOfRequest(status: number): boolean {
+  return status >= 400 && status < 500 && status !== TILL_LEFT && !OF_STATE.has(status);
 }
 
 /** One call that Puente made for an exchange. */

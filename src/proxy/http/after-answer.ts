@@ -5,7 +5,8 @@ import { fieldsThatCame } from '../../mapping/assemble.ts';
 import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
-import { endProxied, isPaymentRefund, noteProxiedEnd, recordProxiedRefund } from '../routing/legacy-ledger.ts';
+import { endProxied, noteProxiedEnd } from '../routing/legacy-ledger.ts';
+import { isPaymentRefund, isRefundRead, noteProxiedRefunds, recordProxiedRefund } from '../routing/legacy-refunds.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
@@ -30,7 +31,9 @@ export function createAfter(
     const proxied = noteProxied(call, closed_tick_ms);
     if (metrics !== null) measure(metrics, call, request, response, closed_tick_ms, proxied);
     const sent =
-      call.proxied_at === null ? answerSentBy(response) : await followProxied(ports, call, response, closed_at);
+      call.proxied_at === null
+        ? answerSentBy(response)
+        : await followProxied(ports, call, request, response, closed_at);
     if (call.proven_id === null) call.proven_id = await proved(ports, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
     noteUnknowns(ports, call);
@@ -78,10 +81,16 @@ function measure(
 }
 
 /** Stores what legacy's answer shows about sales. @returns that answer. */
-function followProxied(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<SentAnswer> {
+function followProxied(
+  ports: Ports,
+  call: Ongoing,
+  request: IncomingMessage,
+  response: ServerResponse,
+  closed_at: number,
+): Promise<SentAnswer> {
   return inTurn(ports, call, async () => {
     const sent = await legacyAnswerOf(call, response, isBodyOfUse(ports, call));
-    await endSale(ports, call, sent, closed_at);
+    await endSale(ports, call, request, sent, closed_at);
     await noteEnd(ports, call, sent);
     return sent;
   });
@@ -89,14 +98,15 @@ function followProxied(ports: Ports, call: Ongoing, response: ServerResponse, cl
 
 /**
  * Runs the work of one token at one unit in the order of the answers: a cancel right behind a create must find the
- * create stored as open. Tokens do not wait for each other, so that invented tokens delay no till.
+ * create stored as open, and the repeat of a refund the first one. Tokens do not wait for each other, so that invented tokens delay no till.
  */
 function inTurn<Result>(
   ports: Ports,
-  { proxied_at, token, unit, path }: Ongoing,
+  { proxied_at, token, operation, unit, path }: Ongoing,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const where = unit ?? path.pos_id ?? null;
+  const payment = operation !== null && isPaymentRefund(operation) ? path.payment_id : null;
+  const where = unit ?? path.pos_id ?? payment ?? null;
   if (proxied_at === null || token === null || where === null) return work();
   return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);
 }
@@ -121,18 +131,28 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
 function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   const { watched, operation } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
-  if (operation !== null && isPaymentRefund(operation)) return true;
+  if (operation !== null && (isPaymentRefund(operation) || isRefundRead(operation))) return true;
   if (call.draft.rules?.captured === true) return true;
   return isShadowed(stageOf(ports, call));
 }
 
 /** Stores the outcome of a proxied create or refund; without a complete answer the outcome is unknown. */
-async function endSale(ports: Ports, call: Ongoing, sent: SentAnswer, closed_at: number): Promise<void> {
-  const { sale, operation, token, merchant_id, path, body } = call;
+async function endSale(
+  ports: Ports,
+  call: Ongoing,
+  request: IncomingMessage,
+  sent: SentAnswer,
+  closed_at: number,
+): Promise<void> {
+  const { sale, operation, token, merchant_id, is_token_refused, path, at } = call;
   const answer = call.watched?.whole === true ? { status: sent.status, body: sent.body } : null;
-  if (sale !== null) await endProxied(ports, sale, answer, closed_at);
-  else if (operation !== null && token !== null && isPaymentRefund(operation))
-    await recordProxiedRefund(ports, { merchant_id, token, path }, body, answer);
+  if (sale !== null) return endProxied(ports, sale, answer, closed_at);
+  if (operation === null || token === null) return;
+  if (isRefundRead(operation)) return noteProxiedRefunds(ports, merchant_id, answer);
+  if (!isPaymentRefund(operation)) return;
+  const body = typeof call.body === 'object' ? call.body : null;
+  const refund = { merchant_id, is_token_refused, token, path, at, body, headers: singleHeaders(request) };
+  await recordProxiedRefund(ports, refund, answer);
 }
 
 /** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */

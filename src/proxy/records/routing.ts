@@ -20,7 +20,7 @@ export interface LegacySale {
   /** UUID v7, Puente's own. */
   id: string;
   merchant_id: string;
-  /** `payments`: a refund of a payment, written when it was answered. */
+  /** `payments`: a refund of a payment, written after its answer; without an id of legacy's it has its own. */
   family: LinkFamily | 'payments';
   /** A refund on the terminal occupies it as a sale does (`docs/field-notes.md` Point §1.8). */
   work: 'sale' | 'refund';
@@ -47,7 +47,7 @@ export interface LegacySale {
 
 /** A missing field stays as it is. */
 export interface LegacySaleChange
-  extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at' | 'end_state'>> {
+  extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at' | 'end_state' | 'amount'>> {
   unproven_token?: null;
   /** Epoch ms when the state changed; now by default. */
   at?: number;

@@ -3,7 +3,6 @@ import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
-import { refundStatuses } from '../../contract/payments.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { decimalOfMinor, decimalText, minorUnits } from '../../mapping/values.ts';
 import type { Ports } from '../ports.ts';
@@ -137,7 +136,7 @@ function judge(ports: Ports, { row, call }: ProxiedSale, answer: ProxiedAnswer):
 }
 
 /** With 408 legacy may have received the request in part. */
-function isRefusal(status: number): boolean {
+export function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408;
 }
 
@@ -208,7 +207,8 @@ export function minorOf({ family, amount }: Pick<LegacySale, 'family' | 'amount'
   return amount === null ? null : (minorUnits(withoutNoise(amount, decimals), decimals) ?? null);
 }
 
-function objectOf(value: unknown): Record<string, unknown> {
+/** Empty for what is no JSON object. */
+export function objectOf(value: unknown): Record<string, unknown> {
   return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // any JSON object
 }
 
@@ -226,50 +226,6 @@ function unrecorded(ports: Ports, { merchant_id, operation }: ProxiedCreate, cau
 
 function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
   ports.memory.unrecorded.hold(merchant_id, slot, ports.clock.now() + ports.settings.routing.legacy_hold_ms);
-}
-
-// Refunds of payments, which hold no unit: their rows are for reports alone.
-
-/**
- * Records a refund that was requested from legacy, with the amount that its answer names. Never throws for the store.
- * @param answer null: no complete answer. @param body of the request, parsed; it has the amount of a part.
- */
-export async function recordProxiedRefund(
-  ports: Ports,
-  { merchant_id, token, path }: Pick<ProxiedCall, 'merchant_id' | 'token' | 'path'>,
-  body: unknown,
-  answer: ProxiedAnswer,
-): Promise<void> {
-  const { payment_id } = path;
-  if (merchant_id === null || payment_id === undefined || !EXTERNAL_ID.test(payment_id)) return;
-  const now = ports.clock.now();
-  const is_made = answer !== null && answer.status >= 200 && answer.status <= 299;
-  const { id, amount, status } = objectOf(is_made ? answer.body : null);
-  const legacy_id = decimalOf(id);
-  if (ports.exchange !== null && legacy_id !== null) ports.exchange.legacy_id = legacy_id;
-  try {
-    // Legacy accepted the token, so it belongs to the merchant that it names.
-    const is_proven = is_made || (await provenMerchant(ports, token)) === merchant_id;
-    await ports.store.legacy_sales.openLegacySale({
-      id: ports.memory.ids.legacyId(now),
-      merchant_id,
-      family: 'payments',
-      work: 'refund',
-      unit: payment_id,
-      slot: null,
-      legacy_id,
-      client_reference: null,
-      amount: decimalOf(amount ?? objectOf(body).amount),
-      end_state: refundStatuses.find((one) => one === status) ?? null,
-      state: is_made ? 'ENDED' : answer !== null && isRefusal(answer.status) ? 'REFUSED' : 'IN_DOUBT',
-      unproven_token: is_proven ? null : ports.vault.fingerprint(token),
-      ends_at: now,
-      created_at: now,
-      updated_at: now,
-    });
-  } catch (error) {
-    ports.log.warn('a proxied refund was not recorded', { merchant: merchant_id, cause: String(error) });
-  }
 }
 
 // The end of legacy sales, as proxied calls show it: a cancel that worked, a read of a terminal state.
@@ -341,11 +297,6 @@ function finalStateIn(body: unknown): IntentState | null {
 
 /** `slot`: null for no unit; `ANY_POINT_OF_SALE` for a number that was not looked up. */
 type ProxiedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
-
-/** True for a refund of a payment. The one of the oldest clients (`refund_collection`) is answered without its amount. */
-export function isPaymentRefund({ story }: Operation): boolean {
-  return story === 'create_refund';
-}
 
 /** True for a refund on the terminal, which names its terminal and is no sale. */
 export function isTerminalRefund({ story }: Operation): boolean {

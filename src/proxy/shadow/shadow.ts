@@ -6,7 +6,7 @@ import { isObject, stringifyJson } from '../../contract/json.ts';
 import { errorBody, type Family, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { LegacyRequest, MappingContext, Operation, Tables, Translated } from '../../mapping/tables.ts';
-import type { ShadowFinding, ShadowTask } from '../evidence/exchange.ts';
+import { isRefusalOfRequest, type ShadowFinding, type ShadowTask } from '../evidence/exchange.ts';
 import { redactLosses, redactName } from '../evidence/redact.ts';
 import type { DifferenceSeen, OlderForm } from '../records/evidence.ts';
 import { derivedReference, fitsUpstream } from '../sales/new-link.ts';
@@ -200,14 +200,12 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
 /**
  * The difference between legacy's answer and the prediction; null when they agree or can't be compared. Three kinds
  * count: legacy accepted what orders would refuse; legacy refused what orders would accept; both refuse with different
- * errors. Rules can't judge state, so these do not count: legacy's 401 and 403 (token, terminal), 404 (no such till),
- * 409 (busy), 429, every 5xx, a till that disconnected, and an incomplete answer.
+ * errors. Rules can't judge state, so refusals of it do not count (`isRefusalOfRequest`), nor does an incomplete answer.
  */
 export function compareCreate(tables: Tables, task: ShadowTask, finding: ShadowFinding): DifferenceSeen | null {
   const { status, error, operation, outcome } = task.exchange;
   const accepted = status < 300;
-  if (operation === null || outcome === 'fault' || status >= 500 || (!accepted && (status < 400 || STATE.has(status))))
-    return null;
+  if (operation === null || outcome === 'fault' || !(accepted || isRefusalOfRequest(status))) return null;
   // The error of legacy Point is mostly its status again.
   const legacy = error === null || error === String(status) ? String(status) : `${status} ${error}`;
   if (finding.verdict === 'accepted') {
@@ -237,7 +235,6 @@ function codesOf({ verdict, status, code, error }: ShadowFinding): (string | num
   return [verdict, status, code, error];
 }
 
-const STATE = new Set([401, 403, 404, 409, 429]);
 /** Characters of each side of a difference. */
 const MAX_SHOWN = 500;
 

@@ -2,7 +2,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
+import type { Preview } from '../../../src/ops/moves/preview.ts';
 import { ARGENTINA, BRAZIL, clockOf, DEVICE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { LEFT_IN_DOUBT } from '../../proxy/http/till.ts';
@@ -81,6 +82,28 @@ it('evidence: what is lost, covered, unknown, refused, and how a difference is j
   await ben(`differences judge ${of} explained --revision 1 --note "agreed with the shop"`);
   await ana('can-migrate 700100300');
   await golden('evidence');
+});
+
+it('a preview counts the refusals of orders that legacy did not make, and names those that it made, too', async () => {
+  const voucher = { merchant: BRAZIL, body: { amount: 100, payment: { type: 'voucher_card' } } };
+  const of = `merchant=${BRAZIL}`;
+  const verdicts = async () => (await answered<{ verdicts: { count: number }[] }>(`/api/verdicts?${of}`)).verdicts;
+  const callsOf = (rows: { count: number }[]) => rows.reduce((sum, { count }) => sum + count, 0);
+  const before = callsOf(await verdicts());
+  await bench.till(INTENTS, voucher);
+  const refusal = { method: 'POST', path: INTENTS, kind: 'error', status: 422, code: 'bad', times: 1 };
+  await bench.control('/faults', { body: refusal });
+  expect((await bench.till(INTENTS, voucher)).status).toBe(422);
+  // Refused by both alone: a move changes nothing for it.
+  expect((await bench.till(INTENTS, { merchant: BRAZIL, body: { amount: 'x' } })).status).toBe(400);
+  await eventually(verdicts, (rows) => callsOf(rows) === before + 3);
+  const path = `/api/merchants/${BRAZIL}/stage/preview?stage=orders&override=true`;
+  const { predicted_refusals } = await answered<Preview>(path);
+  const operation = 'point.create_intent';
+  expect(predicted_refusals).toMatchObject([{ operation, count: before + 1, refused_on_legacy: 1 }]);
+  const ana = { PUENTE_OPS_TOKEN: EVA.token, PUENTE_OPS_URL: bench.app.ops_url };
+  const { out } = await command(['stage', BRAZIL, 'orders', '--preview'], ana);
+  expect(out).toContain('(and 1 that legacy refused, too)');
 });
 
 it('a sale that is in doubt until it is lost, and accepted', async () => {

@@ -409,13 +409,18 @@ it('one sum is opened by its own fields, and refunds on legacy without a row are
   const call = { operation, lane: 'legacy' as const, merchant_id: MERCHANT };
   await store.exchanges.recordExchanges([
     newExchange(call),
-    newExchange(call),
-    newExchange(call),
     newExchange({ ...call, outcome: 'fault', status: 502 }),
+    newExchange({ ...call, operation: 'payments.refund_collection' }),
+    newExchange({ ...call, legacy_id: '77' }),
+    newExchange({ ...call, legacy_id: '77' }),
+    newExchange({ ...call, legacy_id: '78' }),
   ]);
-  // Two of the calls have rows, one of them with an outcome that its status does not show.
-  for (const end_state of ['approved', 'in_process']) {
-    const row = newSale({ work: 'refund', family: 'payments', slot: null, state: 'ENDED', amount: '5', end_state });
+  for (const [legacy_id, end_state] of [
+    ['77', 'approved'],
+    ['78', 'in_process'],
+  ] as const) {
+    const of = { work: 'refund', family: 'payments', slot: null, unit: '1234' } as const;
+    const row = newSale({ ...of, legacy_id, state: 'ENDED', amount: '5', end_state });
     await store.legacy_sales.openLegacySale(row);
   }
   for (const state of ['LOST', 'REJECTED'] as const) {
@@ -429,7 +434,7 @@ it('one sum is opened by its own fields, and refunds on legacy without a row are
     'sale orders point ARS lost': [1, 0, '1500'],
     'refund legacy payments ARS refunded': [1, 0, '500'],
     'refund legacy payments ARS open': [1, 0, '500'],
-    'refund legacy payments  refunded': [1, 1, null],
+    'refund legacy payments  refunded': [2, 2, null],
     'refund legacy payments  in_doubt': [1, 1, null],
   });
   const opened: MoneyLine[] = [];

@@ -7,8 +7,8 @@ import {
   endProxied,
   noteProxiedEnd,
   type ProxiedAnswer,
-  recordProxiedRefund,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
+import { noteProxiedRefunds, recordProxiedRefund } from '../../../src/proxy/routing/legacy-refunds.ts';
 import { hasEnded, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
@@ -25,7 +25,8 @@ const MINUTE_MS = 60_000;
 const NOON = Date.UTC(2026, 0, 5, 12);
 
 const REFUNDED: Partial<LegacySale> = { state: 'ENDED', end_state: 'approved', legacy_id: '77', amount: '2.5' };
-const IN_DOUBT: Partial<LegacySale> = { state: 'IN_DOUBT', end_state: null, legacy_id: null, amount: null };
+const UNREAD: Partial<LegacySale> = { state: 'ENDED', end_state: null, legacy_id: null };
+const DOUBT: Partial<LegacySale> = { state: 'IN_DOUBT', end_state: null, legacy_id: null, amount: null };
 
 /** Upstream outcomes by the name of the call; others break. */
 const says = new Map<string, UpstreamOutcome>();
@@ -521,68 +522,102 @@ describe('a proxied call that shows an end', () => {
 });
 
 describe('the refund of a payment', () => {
-  const refund = (answer: ProxiedAnswer, body: unknown = {}, of: string | null = merchant_id, payment_id = '1234') =>
-    recordProxiedRefund(ports, { merchant_id: of, token, path: { payment_id } }, body, answer);
+  const refund = (answer: ProxiedAnswer, change: Partial<Parameters<typeof recordProxiedRefund>[1]> = {}) => {
+    const call = { merchant_id, token, path: { payment_id: '1234' }, at: clock.now - 50, headers: {}, body: {} };
+    return recordProxiedRefund(ports, { is_token_refused: false, ...call, ...change }, answer);
+  };
+  const made = (status: string, id: unknown = 77): ProxiedAnswer => ({
+    status: 201,
+    body: { id, amount: 2.5, status },
+  });
+  const keyed = { headers: { 'x-idempotency-key': 'till-1' }, body: { amount: 2.5 } };
   const rows = () =>
-    store.legacy_sales.legacySalesMade({ merchant_id, since: 0, until: clock.now + 1, after: null, limit: 10 });
+    store.legacy_sales.legacySalesMade({ merchant_id, since: 0, until: clock.now, after: null, limit: 10 });
 
   it.each<[string, ProxiedAnswer, unknown, Partial<LegacySale>]>([
-    ['made', { status: 201, body: { id: 77, amount: 2.5, status: 'approved' } }, {}, REFUNDED],
-    [
-      'made, by the amount of its answer',
-      { status: 200, body: { id: 77, amount: 2.5, status: 'approved' } },
-      { amount: 9 },
-      REFUNDED,
-    ],
-    [
-      'rejected',
-      { status: 201, body: { id: 77, amount: 2.5, status: 'rejected' } },
-      {},
-      { ...REFUNDED, end_state: 'rejected' },
-    ],
-    [
-      'of a state that nobody knows',
-      { status: 201, body: { id: 77, status: 'x' } },
-      {},
-      { ...REFUNDED, end_state: null, amount: null },
-    ],
-    [
-      'of an answer that can not be read',
-      { status: 201, body: null },
-      { amount: 4 },
-      { ...REFUNDED, legacy_id: null, end_state: null, amount: '4' },
-    ],
-    [
-      'refused',
-      { status: 400, body: { id: 77, status: 400 } },
-      { amount: '4.10' },
-      { ...IN_DOUBT, state: 'REFUSED', amount: '4.10' },
-    ],
-    ['received in part', { status: 408, body: null }, {}, IN_DOUBT],
-    ['answered by a failure', { status: 502, body: null }, {}, IN_DOUBT],
-    ['not answered', null, { amount: 4 }, { ...IN_DOUBT, amount: '4' }],
-  ])('%s has a row, which holds no unit', async (_what, answer, body, row) => {
+    ['made', made('approved'), {}, REFUNDED],
+    ['made, by the amount of its answer', made('approved', '77'), { amount: 9 }, REFUNDED],
+    ['of an id with many digits', made('approved', 1234567890123), {}, { ...REFUNDED, legacy_id: '1234567890123' }],
+    ['rejected', made('rejected'), {}, { ...REFUNDED, end_state: 'rejected' }],
+    ['of a state that nobody knows', made('x'), {}, { ...REFUNDED, end_state: null }],
+    ['of an answer that can not be read', { status: 201, body: null }, { amount: 4 }, { ...UNREAD, amount: '4' }],
+    ['refused', { status: 400, body: { id: 77 } }, { amount: '4.10' }, { ...DOUBT, state: 'REFUSED', amount: '4.10' }],
+    ['received in part', { status: 408, body: null }, {}, DOUBT],
+    ['answered by a failure', { status: 502, body: null }, {}, DOUBT],
+    ['not answered', null, { amount: 4 }, { ...DOUBT, amount: '4' }],
+  ])('%s has a row, which holds no unit and begins with its call', async (_what, answer, body, expected) => {
     await prove();
-    await refund(answer, body);
-    expect(await rows()).toMatchObject([{ family: 'payments', work: 'refund', unit: '1234', slot: null, ...row }]);
-    expect(await store.legacy_sales.openLegacySales(merchant_id, NOON, 10)).toEqual([]);
+    await refund(answer, { body });
+    const [row] = await rows();
+    const { legacy_id, ...facts } = expected;
+    expect(row).toMatchObject({ family: 'payments', work: 'refund', unit: '1234', slot: null, ...facts });
+    expect(row).toMatchObject({ created_at: clock.now - 50, updated_at: clock.now });
+    // Without an id of legacy's it has its own, by which it is traced.
+    expect(row?.legacy_id).toBe(legacy_id ?? row?.id);
+    expect(await store.legacy_sales.openLegacySales(merchant_id, clock.now, 10)).toEqual([]);
   });
 
-  it('is proven by legacy, which executed it; another one by an invented token is told apart', async () => {
-    await refund({ status: 400, body: {} });
-    await refund({ status: 201, body: { id: 77, amount: 1, status: 'approved' } });
+  it('that is repeated has one row: by the id of legacy’s answer, or by the key of the till', async () => {
+    await prove();
+    await refund(made('approved'));
+    await refund(made('approved'));
+    await refund(made('approved', 78), keyed);
+    await refund(null, keyed);
+    const found = (await rows()).map(({ legacy_id, state }) => [legacy_id, state]);
+    expect(Object.fromEntries(found)).toEqual({ 77: 'ENDED', 78: 'ENDED' });
+    // Two equal parts without a key are two.
+    await refund(made('approved', 79));
+    expect(await rows()).toHaveLength(3);
+  });
+
+  it('in doubt, and its repeat is answered, is that one', async () => {
+    await prove();
+    await refund(null, keyed);
+    await refund({ status: 500, body: null }, keyed);
+    expect(await rows()).toMatchObject([{ state: 'IN_DOUBT', amount: '2.5' }]);
+    await refund({ status: 201, body: { id: 77, amount: 2.25, status: 'approved' } }, keyed);
+    expect(await rows()).toMatchObject([{ ...REFUNDED, amount: '2.25' }]);
+    // Of another payment it is another refund, whatever its key.
+    await refund(null, { ...keyed, path: { payment_id: '99' } });
+    expect(await rows()).toHaveLength(2);
+  });
+
+  it('with a token that is not proven: what legacy made is the merchant’s, and what it refused is not kept', async () => {
+    await refund({ status: 401, body: {} });
+    await refund(null, { is_token_refused: true });
+    expect(await rows()).toEqual([]);
+    says.set('users_me', answered(401));
+    await refund(null);
+    await refund(made('approved'));
     const found = (await rows()).map(({ state, unproven_token }) => [state, unproven_token !== null]);
     expect(Object.fromEntries(found)).toEqual({ REFUSED: true, ENDED: false });
   });
 
+  it('that is in process ends when a read of its merchant shows it', async () => {
+    await prove();
+    await refund(made('in_process'));
+    const read = (status: number, body: unknown, of = merchant_id) => noteProxiedRefunds(ports, of, { status, body });
+    await read(200, { id: 77, status: 'in_process' });
+    await read(404, { id: 77, status: 'approved' });
+    await read(200, { id: 77, status: 'approved' }, '800000001');
+    await read(200, { id: 78, status: 'approved' });
+    await noteProxiedRefunds(ports, merchant_id, null);
+    expect(await rows()).toMatchObject([{ end_state: 'in_process' }]);
+    await read(200, [{ id: 'none' }, { id: 77, status: 'approved' }]);
+    expect(await rows()).toMatchObject([{ end_state: 'approved' }]);
+    await read(200, { id: 77, status: 'rejected' });
+    expect(await rows()).toMatchObject([{ end_state: 'approved' }]);
+  });
+
   it('of nobody, or of a path that names no payment, has none; nor has one that the store refuses', async () => {
-    await refund({ status: 404, body: {} }, {}, null);
-    await refund({ status: 404, body: {} }, {}, merchant_id, 'a b');
-    ports = runtimeOn({
-      ...store,
-      legacy_sales: { ...store.legacy_sales, openLegacySale: () => Promise.reject(new Error('full')) },
-    });
-    await refund({ status: 201, body: {} });
+    await refund({ status: 404, body: {} }, { merchant_id: null });
+    await refund({ status: 404, body: {} }, { path: {} });
+    await refund({ status: 404, body: {} }, { path: { payment_id: 'a b' } });
+    const failing = () => Promise.reject(new Error('full'));
+    const legacy_sales = { ...store.legacy_sales, openLegacySale: failing, legacySale: failing };
+    ports = runtimeOn({ ...store, legacy_sales });
+    await refund(made('approved'));
+    await noteProxiedRefunds(ports, merchant_id, made('approved'));
     expect(await rows()).toEqual([]);
   });
 });

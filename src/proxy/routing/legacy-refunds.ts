@@ -1,0 +1,127 @@
+/** Refunds of payments that legacy was called for: rows for reports and traces, which hold no unit. */
+import { digits, EXTERNAL_ID } from '../../contract/identifiers.ts';
+import { plainNumber } from '../../contract/json.ts';
+import { decimalOf } from '../../contract/legacy-amount.ts';
+import { refundStatuses } from '../../contract/payments.ts';
+import type { Operation } from '../../mapping/tables.ts';
+import type { Ports } from '../ports.ts';
+import type { LegacySale } from '../records/routing.ts';
+import { Secret } from '../vault.ts';
+import { isRefusal, objectOf, type ProxiedAnswer } from './legacy-ledger.ts';
+import type { ProxiedCreate } from './legacy-sale-end.ts';
+import { judgeUnproven, provenMerchant } from './token-ownership.ts';
+
+/** True for a refund of a payment. The one of the oldest clients (`refund_collection`) is answered without its amount. */
+export function isPaymentRefund({ story }: Operation): boolean {
+  return story === 'create_refund';
+}
+
+/** True for a read of refunds. */
+export function isRefundRead({ story }: Operation): boolean {
+  return story === 'get_refund' || story === 'list_refunds';
+}
+
+/** A proxied refund, or a read of refunds. `at`: epoch ms of its arrival. `body`: of the request, parsed. */
+interface RefundCall extends Omit<ProxiedCreate, 'operation'> {
+  at: number;
+}
+
+/** Of one payment, as many are read. */
+const REFUNDS_AT_MOST = 20;
+
+/**
+ * Records a refund that legacy was called for, with the amount of its answer, else of the request. A repeat is not
+ * recorded again: it has the id of the first, or the till's idempotency key. Of a token that is not proven to be the
+ * merchant's only what legacy may have made is kept. Never throws for the store.
+ * @param answer null: no complete answer.
+ */
+export async function recordProxiedRefund(ports: Ports, call: RefundCall, answer: ProxiedAnswer): Promise<void> {
+  const { merchant_id, token, path, body, headers, at } = call;
+  const { payment_id } = path;
+  if (merchant_id === null || payment_id === undefined || !EXTERNAL_ID.test(payment_id)) return;
+  const outcome = refundOutcome(answer);
+  // Legacy accepted the token, so it belongs to the merchant that it names.
+  const is_proven = outcome.state === 'ENDED' || (await provenMerchant(ports, token)) === merchant_id;
+  if (!is_proven && (outcome.state === 'REFUSED' || call.is_token_refused)) return;
+  const key = headers['x-idempotency-key'];
+  // Without an id of legacy's, its own names it in reports and traces.
+  const id = ports.memory.ids.legacyId(at);
+  const row: LegacySale = {
+    ...{ id, merchant_id, family: 'payments', work: 'refund', unit: payment_id, slot: null },
+    client_reference: key === undefined ? null : ports.vault.fingerprint(new Secret(`refund ${payment_id} ${key}`)),
+    amount: decimalOf(objectOf(body).amount),
+    unproven_token: is_proven ? null : ports.vault.fingerprint(token),
+    ...{ ends_at: at, created_at: at, updated_at: ports.clock.now() },
+    ...{ legacy_id: id, end_state: null },
+    ...outcome,
+  };
+  try {
+    const legacy_id = await saveRefund(ports, row, outcome);
+    if (ports.exchange !== null) ports.exchange.legacy_id = legacy_id;
+    if (!is_proven && legacy_id === id) await judgeUnproven(ports, row, token);
+  } catch (error) {
+    ports.log.warn('a proxied refund was not recorded', { merchant: merchant_id, cause: String(error) });
+  }
+}
+
+/** @returns the id of the row that has the refund: the new one, or that of the call which this one repeats. */
+async function saveRefund(
+  { store: { legacy_sales } }: Ports,
+  row: LegacySale,
+  outcome: Partial<LegacySale>,
+): Promise<string | null> {
+  const { merchant_id, client_reference } = row;
+  const same = outcome.legacy_id == null ? null : await legacy_sales.legacySale(outcome.legacy_id);
+  if (same?.merchant_id === merchant_id && same.family === 'payments') return same.legacy_id;
+  const tries =
+    client_reference === null
+      ? []
+      : await legacy_sales.legacySalesByReference(merchant_id, client_reference, REFUNDS_AT_MOST);
+  const [first] = tries.filter(({ family }) => family === 'payments');
+  if (first === undefined) await legacy_sales.openLegacySale(row);
+  else if (first.state !== 'ENDED' && outcome.state === 'ENDED')
+    await legacy_sales.saveLegacySale(first.id, { ...outcome, unproven_token: null });
+  else return first.legacy_id;
+  return outcome.legacy_id ?? first?.legacy_id ?? row.legacy_id;
+}
+
+/** With 408 legacy may have received the request in part. `end_state` is legacy's word for the refund. */
+function refundOutcome(answer: ProxiedAnswer) {
+  if (answer === null || answer.status < 200 || answer.status > 299) {
+    return { state: answer !== null && isRefusal(answer.status) ? ('REFUSED' as const) : ('IN_DOUBT' as const) };
+  }
+  const { id, amount, status } = objectOf(answer.body);
+  const legacy_id = digits.safeParse(plainNumber(id)).data;
+  const known = decimalOf(amount);
+  return {
+    state: 'ENDED' as const,
+    ...(legacy_id === undefined ? {} : { legacy_id }),
+    ...(known === null ? {} : { amount: known }),
+    ...refundEnd(status),
+  };
+}
+
+function refundEnd(status: unknown): { end_state?: string } {
+  const end_state = refundStatuses.find((one) => one === status);
+  return end_state === undefined ? {} : { end_state };
+}
+
+/** Keeps what a proxied read shows of refunds that legacy had not ended yet. Never throws for the store. */
+export async function noteProxiedRefunds(
+  ports: Ports,
+  merchant_id: string | null,
+  answer: ProxiedAnswer,
+): Promise<void> {
+  if (answer === null || answer.status < 200 || answer.status > 299) return;
+  const shown = Array.isArray(answer.body) ? answer.body.slice(0, REFUNDS_AT_MOST) : [answer.body];
+  try {
+    for (const { id, status } of shown.map(objectOf)) {
+      const legacy_id = digits.safeParse(plainNumber(id)).data;
+      const row = legacy_id === undefined ? null : await ports.store.legacy_sales.legacySale(legacy_id);
+      const is_open = row?.family === 'payments' && row.merchant_id === merchant_id && row.end_state === 'in_process';
+      if (is_open && status !== 'in_process') await ports.store.legacy_sales.saveLegacySale(row.id, refundEnd(status));
+    }
+  } catch (error) {
+    ports.log.warn('the end of a proxied refund was not stored', { cause: String(error) });
+  }
+}
