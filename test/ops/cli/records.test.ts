@@ -87,7 +87,8 @@ it('evidence: what is lost, covered, unknown, refused, and how a difference is j
 it('a preview counts the refusals of orders that legacy did not make, and names those that it made, too', async () => {
   const voucher = { merchant: BRAZIL, body: { amount: 100, payment: { type: 'voucher_card' } } };
   const of = `merchant=${BRAZIL}`;
-  const verdicts = async () => (await answered<{ verdicts: { count: number }[] }>(`/api/verdicts?${of}`)).verdicts;
+  const verdicts = async () =>
+    (await answered<{ verdicts?: { count: number }[] }>(`/api/verdicts?${of}`)).verdicts ?? [];
   const callsOf = (rows: { count: number }[]) => rows.reduce((sum, { count }) => sum + count, 0);
   const before = callsOf(await verdicts());
   await bench.till(INTENTS, voucher);
@@ -98,11 +99,11 @@ it('a preview counts the refusals of orders that legacy did not make, and names 
   expect((await bench.till(INTENTS, { merchant: BRAZIL, body: { amount: 'x' } })).status).toBe(400);
   await eventually(verdicts, (rows) => callsOf(rows) === before + 3);
   const path = `/api/merchants/${BRAZIL}/stage/preview?stage=orders&override=true`;
-  const { predicted_refusals } = await answered<Preview>(path);
+  const { judgement } = await answered<{ judgement: { preview: Preview } }>(path);
   const operation = 'point.create_intent';
-  expect(predicted_refusals).toMatchObject([{ operation, count: before + 1, refused_on_legacy: 1 }]);
+  expect(judgement.preview.predicted_refusals).toMatchObject([{ operation, count: before + 1, refused_on_legacy: 1 }]);
   const ana = { PUENTE_OPS_TOKEN: EVA.token, PUENTE_OPS_URL: bench.app.ops_url };
-  const { out } = await command(['stage', BRAZIL, 'orders', '--preview'], ana);
+  const { out } = await command(['stage', BRAZIL, 'orders', '--dry-run'], ana);
   expect(out).toContain('(and 1 that legacy refused, too)');
 });
 
