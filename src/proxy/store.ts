@@ -188,6 +188,11 @@ export interface RefundStore {
   markRefundsKnown(legacy_id: string, at: number, shown_minor: number): Promise<void>;
   /** @throws PuenteError conflict when the stored revision is another. */
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
+  /**
+   * Its answer was sent whole. It is known to its till, too, when a receiver acknowledged a newer notice in between.
+   * @param since epoch ms: earlier acknowledgements do not count. @throws PuenteError conflict as `saveRefund`.
+   */
+  saveAnswered(refund: Refund, answered_at: number, since: number): Promise<void>;
   /** Oldest first. */
   refunds(legacy_id: string): Promise<Refund[]>;
 }

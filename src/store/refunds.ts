@@ -61,12 +61,17 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };
       const values = [...changeValues(next), refund.id, refund.revision];
-      const steps: Step[] = [{ write: 'update_refund', values, changes: 1 }];
-      if (change.answered_at == null) return savedAs(next, await writer.commit({ steps }));
-      steps.push({ write: 'mark_answered_refund_known', values: [change.answered_at, refund.id] });
+      const result = await writer.commit({ steps: [{ write: 'update_refund', values, changes: 1 }] });
+      return savedAs(next, result);
+    },
+    async saveAnswered(refund, answered_at, since) {
+      const next: Refund = { ...refund, updated_at: now(), answered_at };
+      const steps: Step[] = [
+        { write: 'update_refund', values: [...changeValues(next), refund.id, refund.revision], changes: 1 },
+        { write: 'mark_answered_refund_known', values: [answered_at, refund.id, since] },
+      ];
       // Against an acknowledgement that is stored meanwhile: one of the two sees the other.
-      const locks = { alone: [noticesLock(refund.legacy_id)] };
-      return savedAs(next, await writer.commit({ steps, locks }));
+      savedAs(next, await writer.commit({ steps, locks: { alone: [noticesLock(refund.legacy_id)] } }));
     },
   } satisfies Partial<StoreMethods>;
 }

@@ -199,10 +199,11 @@ const declared = {
     mark_refunds_known: `UPDATE refunds SET known_at = ?, revision = revision + 1 WHERE legacy_id = ? AND known_at IS NULL
       AND state = 'DONE' AND created_at <= ? AND (answered_at IS NOT NULL OR 1 = (SELECT ?))
       AND refunded_before_minor + coalesce(refunded_minor, amount_minor, 1) <= ?`,
-    /** A receiver may acknowledge before its till's answer is stored as sent. Values: epoch ms, the refund. */
+    /** A receiver may acknowledge before its till's answer is stored as sent. Values: epoch ms, the refund, since when. */
     mark_answered_refund_known: `UPDATE refunds SET known_at = ? WHERE id = ? AND known_at IS NULL
-      AND EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = refunds.legacy_id AND notices.state = 'delivered'
-        AND notices.created_at > refunds.created_at)`,
+      AND EXISTS (SELECT 1 FROM notices JOIN notice_attempts ON notice_attempts.notice_id = notices.id
+        WHERE notices.legacy_id = refunds.legacy_id AND notices.created_at > refunds.created_at
+        AND notice_attempts.outcome = 'delivered' AND notice_attempts.at + notice_attempts.duration_ms >= ?)`,
     /** The last values are the link and its number of refunds read: one opened since may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,

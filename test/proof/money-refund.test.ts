@@ -185,7 +185,7 @@ describe('a refund', () => {
     stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
     const first = await refund(link, 500);
     if (first.kind !== 'made') throw new Error('it was not made');
-    await answerRefund(stand.ports, first.refund, { kind: 'answer', status: 201, body: {} }).onClosed?.(true);
+    await answerRefund(stand.ports, call(), first.refund, { kind: 'answer', status: 201, body: {} }).onClosed?.(true);
     const draft = newDraft();
     const again = await stand.within(draft, async () => refund(await stand.stored(link), 500));
     expect(again).toMatchObject({ kind: 'made', refund: { id: first.refund.id } });
@@ -530,7 +530,7 @@ describe('a refund that is told', () => {
 
   it('is marked as told when its answer has left', async () => {
     const { link, refund } = await made();
-    const answer = answerRefund(stand.ports, refund, ANSWER);
+    const answer = answerRefund(stand.ports, call(), refund, ANSWER);
     expect(answer).toMatchObject(ANSWER);
     stand.now += 7;
     await answer.onClosed?.(true);
@@ -539,20 +539,20 @@ describe('a refund that is told', () => {
 
   it('is not when nobody waited for it: the same call is a repetition', async () => {
     const { link, refund } = await made();
-    await answerRefund(stand.ports, refund, ANSWER).onClosed?.(false);
+    await answerRefund(stand.ports, call(), refund, ANSWER).onClosed?.(false);
     expect(await last(link)).toMatchObject({ answered_at: null });
   });
 
   it('keeps the time at which it was first told', async () => {
     const { link, refund } = await made();
     const told = await stand.store.refunds.saveRefund(refund, { answered_at: NOON - 1 });
-    await answerRefund(stand.ports, told, ANSWER).onClosed?.(true);
+    await answerRefund(stand.ports, call(), told, ANSWER).onClosed?.(true);
     expect(await last(link)).toMatchObject({ answered_at: NOON - 1, revision: told.revision });
   });
 
   it('twice at once is told once', async () => {
     const { link, refund } = await made();
-    const answers = [1, 2].map(() => answerRefund(stand.ports, refund, ANSWER));
+    const answers = [1, 2].map(() => answerRefund(stand.ports, call(), refund, ANSWER));
     for (const { onClosed } of answers) await onClosed?.(true);
     expect(await last(link)).toMatchObject({ answered_at: NOON, revision: refund.revision + 1 });
   });
@@ -561,8 +561,8 @@ describe('a refund that is told', () => {
     'and could not be marked: %s',
     async (error) => {
       const { refund } = await made();
-      const ports = { ...stand.ports, store: withMethods(stand.store, { saveRefund: () => Promise.reject(error) }) };
-      const { onClosed } = answerRefund(ports, refund, ANSWER);
+      const ports = { ...stand.ports, store: withMethods(stand.store, { saveAnswered: () => Promise.reject(error) }) };
+      const { onClosed } = answerRefund(ports, call(), refund, ANSWER);
       await expect(onClosed?.(true)).rejects.toBe(error);
     },
   );

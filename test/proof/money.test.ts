@@ -488,7 +488,7 @@ describe('what an order says of refunds', () => {
 
 /** By a clock that was always right. */
 const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, arrived_at = asked.created_at) => {
-  const call = { arrived_at, join_window_ms: 60_000 };
+  const call = { arrived_at, decided_at: asked.created_at, join_window_ms: 60_000 };
   return recogniseBy(earlier, asked, settled_id, call, (one) => asked.created_at - one.created_at);
 };
 
@@ -496,7 +496,7 @@ describe('a refund is recognised', () => {
   const kind = (earlier: Partial<Refund>[], asked: Partial<Refund> = {}, settled: string | null = null) =>
     recognise(
       earlier.map((one, index) => refundOf({ id: `e${index}`, ...one })),
-      refundOf({ id: 'new', ...asked }),
+      refundOf({ id: 'new', created_at: 5, ...asked }),
       settled,
     );
 
@@ -563,7 +563,14 @@ describe('a refund is recognised', () => {
     expect(kindOf({ answered_at: null, known_at: 5_000 }, 4_999)).toBe('same');
     expect(kindOf({ answered_at: 4_000, known_at: 5_000 }, 5_000)).toBe('new');
     expect(kindOf({ answered_at: 4_000, known_at: 9_000 }, 3_000)).toBe('same');
-    expect(kindOf({ answered_at: 4_000, known_at: 9_001 }, 3_000), 'by a clock that was set back since').toBe('new');
+    expect(kindOf({ answered_at: 4_000, known_at: 10_000 }, 3_000), 'by another process, whose clock is ahead').toBe(
+      'same',
+    );
+    expect(kindOf({ answered_at: 4_000, known_at: 10_001 }, 3_000), 'by a clock that was set back since').toBe('new');
+    // Answered, and acknowledged, between the request's row and the decision.
+    const waited = { arrived_at: 3_000, decided_at: 12_000, join_window_ms: 60_000 };
+    const first = refundOf({ id: 'e0', state: 'DONE', answered_at: 11_000, known_at: 11_000 });
+    expect(recogniseBy([first], asked, null, waited, () => 9_000).kind).toBe('same');
   });
 
   it('as in the way of one that is open', () => {

@@ -40,7 +40,7 @@ ${actForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), `decline-${i
   return section('moves', t('moves.title'), html`<ul class="findings">${items}</ul>`);
 }
 
-/** The target target, from the address or a refused form; empty fields are left out. */
+/** The target, from the address or a refused form; empty fields are left out. */
 export function targetIn({ query, sent }: Pick<Visit, 'query' | 'sent'>): Partial<Fields> {
   const from = sent.stage === undefined ? query : sent;
   const named = ASKED.filter((name) => (from[name] ?? '') !== '').map((name) => [name, from[name]]);

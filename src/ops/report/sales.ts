@@ -229,7 +229,7 @@ function ofLegacy({ currency, exponent }: Site, now: number) {
   };
 }
 
-/** By its answer, which nothing changes later. */
+/** By its answer, or by what a later read or repeat showed. */
 function outcomeOfLegacyRefund({ state, end_state }: LegacySale): MoneyLine['outcome'] {
   if (state === 'IN_DOUBT') return 'in_doubt';
   if (state === 'REFUSED' || end_state === 'rejected') return 'refused';

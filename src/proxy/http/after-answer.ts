@@ -105,7 +105,8 @@ function inTurn<Result>(
   { proxied_at, token, operation, unit, path }: Ongoing,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const payment = operation !== null && isPaymentRefund(operation) ? path.payment_id : null;
+  const isOfRefunds = operation !== null && (isPaymentRefund(operation) || isRefundRead(operation));
+  const payment = isOfRefunds ? path.payment_id : null;
   const where = unit ?? path.pos_id ?? payment ?? null;
   if (proxied_at === null || token === null || where === null) return work();
   return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);

@@ -151,7 +151,7 @@ function hostOf(url: string | null): string | null {
   return url === null ? null : (URL.parse(url)?.host ?? null);
 }
 
-/** Four times the attempts in one, so that running notices do not hide later ones. */
+/** Four times the attempts in flight, so that running notices do not hide later ones. */
 const BATCH_FACTOR = 4;
 /** Pages of merchants in one look; the next look starts after them. */
 const MOST_PAGES = 4;

@@ -46,13 +46,18 @@ export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested
   return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, requested_minor));
 }
 
-/** Records when the whole answer is sent; before, an equal call counts longer as a repeat (`docs/protocol.md` §3.9). */
-export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
+/**
+ * Records when the whole answer is sent; before, an equal call counts longer as a repeat (`docs/protocol.md` §3.9).
+ * Known is only what a receiver has acknowledged since this call arrived and the refund was made: the answer to a
+ * repeat may be lost as that of the first was.
+ */
+export function answerRefund(ports: Ports, { received_at }: LegacyCall, refund: Refund, answer: Answered): Answered {
   const onClosed = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.answered_at === null) {
         const answered_at = ports.clock.now();
-        await storeNote(ports, refund.merchant_id, () => ports.store.refunds.saveRefund(refund, { answered_at }));
+        const since = Math.max(refund.updated_at, received_at);
+        await storeNote(ports, refund.merchant_id, () => ports.store.refunds.saveAnswered(refund, answered_at, since));
       }
     } catch (error) {
       // Another answer about the same refund has been recorded.
@@ -75,11 +80,13 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
-  const terms = { arrived_at: call.received_at, join_window_ms: ports.settings.create.join_window_ms };
+  const { received_at: arrived_at } = call;
+  const { join_window_ms } = ports.settings.create;
   const result: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
   await storedNotes(ports, link.merchant_id);
   const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
+    const terms = { arrived_at, decided_at: ports.clock.now(), join_window_ms };
     result.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
     if (result.recognised.kind !== 'new') return result.recognised.refund;
     needRoom(ports);

@@ -25,6 +25,8 @@ export type Recognised =
 
 /** An unanswered refund may be repeated for this long; a later equal request is a new refund. */
 const UNANSWERED_FOR_MS = 15 * 60_000;
+/** Clocks of processes and of their database differ by less (`docs/protocol.md` §3.9). */
+const CLOCKS_AGREE_MS = 1_000;
 /** A client's key identifies its refund for this long, like upstream's own keys (`docs/protocol.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
@@ -33,14 +35,14 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * not answered, or so recently that the answer may have been lost.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found during this call, and was never answered.
- * @param call its arrival, epoch ms: what its till came to know while the call waited does not count, because it
- *   was sent before. `join_window_ms`: how long an answered refund may be repeated without a key.
+ * @param call its arrival and the moment of this decision, epoch ms: what its till came to know while the call waited
+ *   does not count, because it was sent before. `join_window_ms`: how long an answered refund may be repeated without a key.
  */
 export function recognise(
   earlier: readonly Refund[],
   requested: Refund,
   settled_id: string | null,
-  call: { arrived_at: number; join_window_ms: number },
+  call: { arrived_at: number; decided_at: number; join_window_ms: number },
   ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
@@ -50,7 +52,7 @@ export function recognise(
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
   }
   const isKnown = ({ known_at }: Refund): boolean =>
-    known_at !== null && (known_at <= call.arrived_at || known_at > requested.created_at); // later: a clock was set back
+    known_at !== null && (known_at <= call.arrived_at || known_at > call.decided_at + CLOCKS_AGREE_MS); // a clock was set back
   const isUnanswered = (one: Refund): boolean =>
     one.answered_at === null && !isKnown(one) && ageOf(one) < UNANSWERED_FOR_MS;
   const mayBeRepeated = (one: Refund): boolean => {

@@ -19,7 +19,7 @@ export async function createRefund(ports: Ports, call: LegacyCall): Promise<Lega
   const { refund, link } = made;
   const shared = refundContext(ports, call, link, nickname);
   const body = refundBody(ports, call.operation, link, { ...refund, at: refund.created_at }, shared);
-  return answerRefund(ports, refund, answered(201, body));
+  return answerRefund(ports, call, refund, answered(201, body));
 }
 
 /** `PUT /collections/{id}`: always the whole, answered with the payment (`docs/field-notes.md` QR §3). */
@@ -32,5 +32,5 @@ export async function refundCollection(ports: Ports, call: LegacyCall): Promise<
   await nicknameOf(ports, call); // as above
   const made = await makeRefund(ports, call, call.link, null);
   if (made.kind === 'answer') return made.answer;
-  return answerRefund(ports, made.refund, answered(200, await showPayment(ports, call, made.link, 0)));
+  return answerRefund(ports, call, made.refund, answered(200, await showPayment(ports, call, made.link, 0)));
 }

@@ -57,8 +57,9 @@ export async function recordProxiedRefund(ports: Ports, call: RefundCall, answer
   };
   try {
     const legacy_id = await saveRefund(ports, row, outcome);
-    if (ports.exchange !== null) ports.exchange.legacy_id = legacy_id;
-    if (!is_proven && legacy_id === id) await judgeUnproven(ports, row, token);
+    const is_own = is_proven || (legacy_id === id && (await judgeUnproven(ports, row, token)) === 'proven');
+    // A call without it counts by itself: the row of a token that is not proven is in no report.
+    if (is_own && ports.exchange !== null) ports.exchange.legacy_id = legacy_id;
   } catch (error) {
     ports.log.warn('a proxied refund was not recorded', { merchant: merchant_id, cause: String(error) });
   }
@@ -68,33 +69,55 @@ export async function recordProxiedRefund(ports: Ports, call: RefundCall, answer
 async function saveRefund(
   { store: { legacy_sales } }: Ports,
   row: LegacySale,
-  outcome: Partial<LegacySale>,
+  outcome: RefundOutcome,
 ): Promise<string | null> {
-  const { merchant_id, client_reference } = row;
-  const same = outcome.legacy_id == null ? null : await legacy_sales.legacySale(outcome.legacy_id);
-  if (same?.merchant_id === merchant_id && same.family === 'payments') return same.legacy_id;
-  const tries =
-    client_reference === null
-      ? []
-      : await legacy_sales.legacySalesByReference(merchant_id, client_reference, REFUNDS_AT_MOST);
-  const [first] = tries.filter(({ family }) => family === 'payments');
-  if (first === undefined) await legacy_sales.openLegacySale(row);
-  else if (first.state !== 'ENDED' && outcome.state === 'ENDED')
-    await legacy_sales.saveLegacySale(first.id, { ...outcome, unproven_token: null });
-  else return first.legacy_id;
-  return outcome.legacy_id ?? first?.legacy_id ?? row.legacy_id;
+  const first = await firstOf(legacy_sales, row, outcome);
+  if (first === undefined) {
+    await legacy_sales.openLegacySale(row);
+    return row.legacy_id;
+  }
+  const proven = row.unproven_token === null && first.unproven_token !== null ? { unproven_token: null } : {};
+  const change = { ...changeOf(first, outcome), ...proven } as const;
+  if (Object.keys(change).length > 0) await legacy_sales.saveLegacySale(first.id, change);
+  return outcome.legacy_id ?? first.legacy_id;
+}
+
+/** The row of a refund that this call repeats: with legacy's id of it, else with the key of the till. */
+async function firstOf(
+  legacy_sales: Ports['store']['legacy_sales'],
+  { merchant_id, client_reference }: LegacySale,
+  { legacy_id }: RefundOutcome,
+): Promise<LegacySale | undefined> {
+  const same = legacy_id === undefined ? null : await legacy_sales.legacySale(legacy_id);
+  if (same?.merchant_id === merchant_id && same.family === 'payments') return same;
+  if (client_reference === null) return undefined;
+  const tries = await legacy_sales.legacySalesByReference(merchant_id, client_reference, REFUNDS_AT_MOST);
+  return tries.find(({ family }) => family === 'payments');
+}
+
+/** What a repeat shows: an answer ends a doubt, and a later status counts; a refusal before a doubt may be out of date. */
+function changeOf({ state, end_state }: LegacySale, outcome: RefundOutcome): Partial<RefundOutcome> {
+  if (outcome.state === 'REFUSED') return {};
+  if (outcome.state === 'IN_DOUBT') return state === 'REFUSED' ? outcome : {};
+  return state !== 'ENDED' || end_state === null || end_state === 'in_process' ? outcome : {};
+}
+
+interface RefundOutcome {
+  state: 'ENDED' | 'REFUSED' | 'IN_DOUBT';
+  legacy_id?: string;
+  amount?: string;
+  end_state?: string;
 }
 
 /** With 408 legacy may have received the request in part. `end_state` is legacy's word for the refund. */
-function refundOutcome(answer: ProxiedAnswer) {
-  if (answer === null || answer.status < 200 || answer.status > 299) {
-    return { state: answer !== null && isRefusal(answer.status) ? ('REFUSED' as const) : ('IN_DOUBT' as const) };
-  }
+function refundOutcome(answer: ProxiedAnswer): RefundOutcome {
+  if (answer === null || answer.status < 200 || answer.status > 299)
+    return { state: answer !== null && isRefusal(answer.status) ? 'REFUSED' : 'IN_DOUBT' };
   const { id, amount, status } = objectOf(answer.body);
   const legacy_id = digits.safeParse(plainNumber(id)).data;
   const known = decimalOf(amount);
   return {
-    state: 'ENDED' as const,
+    state: 'ENDED',
     ...(legacy_id === undefined ? {} : { legacy_id }),
     ...(known === null ? {} : { amount: known }),
     ...refundEnd(status),

@@ -593,6 +593,29 @@ describe('the refund of a payment', () => {
     expect(Object.fromEntries(found)).toEqual({ REFUSED: true, ENDED: false });
   });
 
+  it('refused, and then not answered, is in doubt; a repeat that shows its end ends it', async () => {
+    await prove();
+    await refund({ status: 429, body: null }, keyed);
+    await refund(null, keyed);
+    expect(await rows()).toMatchObject([{ state: 'IN_DOUBT' }]);
+    await refund({ status: 400, body: null }, keyed);
+    expect(await rows()).toMatchObject([{ state: 'IN_DOUBT' }]);
+    await refund(made('in_process'), keyed);
+    await refund(made('approved'));
+    expect(await rows()).toMatchObject([{ state: 'ENDED', end_state: 'approved', legacy_id: '77' }]);
+    await refund(made('rejected'));
+    expect(await rows()).toMatchObject([{ end_state: 'approved' }]);
+  });
+
+  it('in doubt by a token that nobody could prove then is the merchant’s when its repeat is proven', async () => {
+    says.set('users_me', { kind: 'broken', cause: 'reset' });
+    await refund(null, keyed);
+    expect(await rows()).toMatchObject([{ unproven_token: expect.any(String) }]);
+    await prove();
+    await refund(null, keyed);
+    expect(await rows()).toMatchObject([{ state: 'IN_DOUBT', unproven_token: null }]);
+  });
+
   it('that is in process ends when a read of its merchant shows it', async () => {
     await prove();
     await refund(made('in_process'));

@@ -127,7 +127,10 @@ function itKeepsRevisions(harness: Harness): void {
       url: 'https://shop.example/',
       outcome: 'delivered',
     };
-    const knownOf = async (order: readonly ('answered' | 'acknowledged' | 'both')[], notice_at = NOON + 1) => {
+    const knownOf = async (
+      order: readonly ('answered' | 'acknowledged' | 'both')[],
+      { notice_at = NOON + 1, since = NOON + 8 } = {},
+    ) => {
       const link = await finished(store);
       const made = await done(harness, newRefund(link, { created_at: NOON }));
       await store.links.saveLink(link, {}, { notices: [newNotice(link, 'refunded', { created_at: notice_at })] });
@@ -135,7 +138,7 @@ function itKeepsRevisions(harness: Harness): void {
         ({ legacy_id }) => legacy_id === link.legacy_id,
       );
       const steps = {
-        answered: () => store.refunds.saveRefund(made, { answered_at: NOON + 5 }),
+        answered: () => store.refunds.saveAnswered(made, NOON + 9, since),
         acknowledged: () =>
           store.notices.recordAttempt(due as Notice, attempt as Attempt, { state: 'delivered', next_attempt_at: NOON }),
         both: () => Promise.all([steps.answered(), steps.acknowledged()]),
@@ -144,13 +147,15 @@ function itKeepsRevisions(harness: Harness): void {
       return (await store.refunds.refunds(link.legacy_id)).map(({ known_at }) => known_at);
     };
     expect(await knownOf(['answered', 'acknowledged'])).toEqual([NOON + 7]);
-    expect(await knownOf(['acknowledged', 'answered'])).toEqual([NOON + 5]);
+    expect(await knownOf(['acknowledged', 'answered'])).toEqual([NOON + 9]);
     for (let race = 0; race < 10; race++) expect(await knownOf(['both'])).toEqual([expect.any(Number)]);
     expect(await knownOf(['acknowledged'])).toEqual([null]);
     expect(await knownOf(['answered'])).toEqual([null]);
     // A notice of before says nothing of the refund.
-    expect(await knownOf(['acknowledged', 'answered'], NOON)).toEqual([null]);
-    expect(await knownOf(['answered', 'acknowledged'], NOON)).toEqual([null]);
+    expect(await knownOf(['acknowledged', 'answered'], { notice_at: NOON })).toEqual([null]);
+    expect(await knownOf(['answered', 'acknowledged'], { notice_at: NOON })).toEqual([null]);
+    // An acknowledgement of before the refund was made, or its repeat arrived, says nothing of this answer.
+    expect(await knownOf(['acknowledged', 'answered'], { since: NOON + 9 })).toEqual([null]);
   });
 
   it('refuses to take one up again while another is under way', async () => {
