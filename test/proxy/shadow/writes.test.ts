@@ -28,7 +28,7 @@ const MINUTES_MS = 60_000;
 /** Imports that shadows may use beside their neighbours; of runtime, exchanges and records only plain data. */
 const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   'node:crypto': ['createHash'],
-  '../evidence/exchange.ts': ['ShadowFinding', 'ShadowTask'],
+  '../evidence/exchange.ts': ['isRefusalOfRequest', 'ShadowFinding', 'ShadowTask'],
   '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen', 'OlderForm'],
   '../evidence/redact.ts': ['redactLosses', 'redactName'],
   '../sales/new-link.ts': ['derivedReference', 'fitsUpstream'],
