@@ -195,8 +195,10 @@ async function moveClock({ world, parse }: ControlCall): Promise<Answer> {
   const { clock } = world;
   const { mode, now, advance_ms = 0 } = parse(clockSchema);
   if (mode !== undefined) clock.setMode(mode);
-  const target_ms = now === undefined ? clock.now() + advance_ms : Date.parse(now);
-  if (target_ms < clock.now()) {
+  // Read once: in real time it moves on meanwhile.
+  const from_ms = clock.now();
+  const target_ms = now === undefined ? from_ms + advance_ms : Date.parse(now);
+  if (target_ms < from_ms) {
     throw new PuenteError('bad_request', 'Time only moves forward; reset the sandbox to go back.');
   }
   for (let due_ms = clock.nextDueAt(); due_ms !== null && due_ms <= target_ms; due_ms = clock.nextDueAt()) {
