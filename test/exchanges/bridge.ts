@@ -20,6 +20,7 @@ import { make, NOTICE_SECRET, namesOf, type Stand, settle } from './preparation.
 import { recording } from './recording.ts';
 import { type Scene, type ScriptedUpstream, startUpstream } from './upstream.ts';
 
+const SECRET_KEY = 'c7'.repeat(32);
 /** The first merchant id; each exchange has its own merchant, so that none disturbs another. */
 const FIRST_MERCHANT = 700_200_001;
 /** Longer than every test: Puente reads an order only because of the exchange. */
@@ -57,7 +58,7 @@ export async function startBridge(tables: LoadedTables): Promise<Bridge> {
     app,
     upstream,
     receiver,
-    ledger: openLedger(data_dir),
+    ledger: openLedger(data_dir, SECRET_KEY),
     orders: 0,
     merchants: 0,
     told: new Map(),
@@ -101,7 +102,7 @@ function environment(upstream: ScriptedUpstream, data_dir: string): Record<strin
     PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0',
     PUENTE_UPSTREAM: upstream.url,
     PUENTE_LEGACY_UPSTREAM: upstream.legacy_url,
-    PUENTE_SECRET_KEY: 'c7'.repeat(32),
+    PUENTE_SECRET_KEY: SECRET_KEY,
     PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',

@@ -19,7 +19,6 @@ export interface Row {
   state: string;
   client_answer: string;
   order_id: string | null;
-  reference_sent: string;
   attempts: number;
   legacy_state: string;
   idempotency_key: string;
@@ -103,7 +102,7 @@ export function rowsOf(data_dir: string, device: string, merchant = ARGENTINA): 
   try {
     return database
       .prepare<[string, string], Row>(
-        `SELECT legacy_id, state, client_answer, order_id, reference_sent, attempts, legacy_state, idempotency_key, tables_revision,
+        `SELECT legacy_id, state, client_answer, order_id, attempts, legacy_state, idempotency_key, tables_revision,
          sealed_body IS NOT NULL AS body_kept FROM links WHERE unit = ? AND merchant_id = ? ORDER BY created_at, legacy_id`,
       )
       .all(device, merchant);
