@@ -93,8 +93,14 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
 
 /** For a sale without a legacy id: the calls that named its unit, from its create to its end. */
 async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
-  const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
-  if (legacy_id !== null) return store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
+  const { id, legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
+  if (legacy_id !== null) {
+    const named = await store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
+    if (family !== 'payments' || legacy_id === id) return named;
+    // The call of a refund that was not answered at first has the row's own id.
+    const before = await store.exchanges.exchanges({ legacy_id: id }, 0, MOST_EXCHANGES);
+    return [...before, ...named].slice(0, MOST_EXCHANGES);
+  }
   const is_over = state === 'ENDED' || state === 'REFUSED';
   const until = 1 + (is_over ? updated_at : Math.min(clock.now(), ends_at));
   const near = await store.exchanges.exchanges(

@@ -6,7 +6,7 @@ import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamN
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
 import { endProxied, noteProxiedEnd } from '../routing/legacy-ledger.ts';
-import { isPaymentRefund, isRefundRead, noteProxiedRefunds, recordProxiedRefund } from '../routing/legacy-refunds.ts';
+import { isOfRefunds, keepProxiedRefunds } from '../routing/legacy-refunds.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
@@ -105,9 +105,7 @@ function inTurn<Result>(
   { proxied_at, token, operation, unit, path }: Ongoing,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const isOfRefunds = operation !== null && (isPaymentRefund(operation) || isRefundRead(operation));
-  const payment = isOfRefunds ? path.payment_id : null;
-  const where = unit ?? path.pos_id ?? payment ?? null;
+  const where = unit ?? path.pos_id ?? (isOfRefunds(operation) ? path.payment_id : null) ?? null;
   if (proxied_at === null || token === null || where === null) return work();
   return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);
 }
@@ -132,12 +130,12 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
 function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   const { watched, operation } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
-  if (operation !== null && (isPaymentRefund(operation) || isRefundRead(operation))) return true;
+  if (isOfRefunds(operation)) return true;
   if (call.draft.rules?.captured === true) return true;
   return isShadowed(stageOf(ports, call));
 }
 
-/** Stores the outcome of a proxied create or refund; without a complete answer the outcome is unknown. */
+/** Stores the outcome of a proxied create or refund, or of a read of refunds; without a complete answer it is unknown. */
 async function endSale(
   ports: Ports,
   call: Ongoing,
@@ -148,12 +146,10 @@ async function endSale(
   const { sale, operation, token, merchant_id, is_token_refused, path, at } = call;
   const answer = call.watched?.whole === true ? { status: sent.status, body: sent.body } : null;
   if (sale !== null) return endProxied(ports, sale, answer, closed_at);
-  if (operation === null || token === null) return;
-  if (isRefundRead(operation)) return noteProxiedRefunds(ports, merchant_id, answer);
-  if (!isPaymentRefund(operation)) return;
+  if (operation === null || token === null || !isOfRefunds(operation)) return;
   const body = typeof call.body === 'object' ? call.body : null;
-  const refund = { merchant_id, is_token_refused, token, path, at, body, headers: singleHeaders(request) };
-  await recordProxiedRefund(ports, refund, answer);
+  const refund = { operation, merchant_id, is_token_refused, token, path, at, body, headers: singleHeaders(request) };
+  await keepProxiedRefunds(ports, refund, answer);
 }
 
 /** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */

@@ -16,14 +16,23 @@ export function isPaymentRefund({ story }: Operation): boolean {
   return story === 'create_refund';
 }
 
-/** True for a read of refunds. */
-export function isRefundRead({ story }: Operation): boolean {
+/** True for such a refund, and for a read of refunds. */
+export function isOfRefunds(operation: Operation | null): boolean {
+  return operation !== null && (isPaymentRefund(operation) || isRefundRead(operation));
+}
+
+function isRefundRead({ story }: Operation): boolean {
   return story === 'get_refund' || story === 'list_refunds';
 }
 
-/** A proxied refund, or a read of refunds. `at`: epoch ms of its arrival. `body`: of the request, parsed. */
-interface RefundCall extends Omit<ProxiedCreate, 'operation'> {
+/** A proxied call about refunds. `at`: epoch ms of its arrival. `body`: of the request, parsed. */
+interface RefundCall extends ProxiedCreate {
   at: number;
+}
+
+/** Stores what a proxied call about refunds shows. Never throws for the store. @param answer null: no complete answer. */
+export function keepProxiedRefunds(ports: Ports, call: RefundCall, answer: ProxiedAnswer): Promise<void> {
+  return isRefundRead(call.operation) ? noteEnds(ports, call, answer) : recordRefund(ports, call, answer);
 }
 
 /** Of one payment, as many are read. */
@@ -32,10 +41,9 @@ const REFUNDS_AT_MOST = 20;
 /**
  * Records a refund that legacy was called for, with the amount of its answer, else of the request. A repeat is not
  * recorded again: it has the id of the first, or the till's idempotency key. Of a token that is not proven to be the
- * merchant's only what legacy may have made is kept. Never throws for the store.
- * @param answer null: no complete answer.
+ * merchant's only what legacy may have made is kept.
  */
-export async function recordProxiedRefund(ports: Ports, call: RefundCall, answer: ProxiedAnswer): Promise<void> {
+async function recordRefund(ports: Ports, call: RefundCall, answer: ProxiedAnswer): Promise<void> {
   const { merchant_id, token, path, body, headers, at } = call;
   const { payment_id } = path;
   if (merchant_id === null || payment_id === undefined || !EXTERNAL_ID.test(payment_id)) return;
@@ -129,12 +137,8 @@ function refundEnd(status: unknown): { end_state?: string } {
   return end_state === undefined ? {} : { end_state };
 }
 
-/** Keeps what a proxied read shows of refunds that legacy had not ended yet. Never throws for the store. */
-export async function noteProxiedRefunds(
-  ports: Ports,
-  merchant_id: string | null,
-  answer: ProxiedAnswer,
-): Promise<void> {
+/** Keeps what a read shows of refunds that legacy had not ended yet. */
+async function noteEnds(ports: Ports, { merchant_id }: RefundCall, answer: ProxiedAnswer): Promise<void> {
   if (answer === null || answer.status < 200 || answer.status > 299) return;
   const shown = Array.isArray(answer.body) ? answer.body.slice(0, REFUNDS_AT_MOST) : [answer.body];
   try {

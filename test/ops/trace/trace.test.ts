@@ -1,9 +1,11 @@
-/** The order of the steps of a trace: causes come first, even where timestamps are equal or were read too early. */
-import { expect, it } from 'vitest';
-import { inOrder, stepOfState, stepsOfExchange, stepsOfNotice } from '../../../src/ops/trace/steps.ts';
+/** The steps of a trace: causes come first, even where timestamps are equal or were read too early; and all calls are there. */
+import { expect, it, onTestFinished } from 'vitest';
+import { inOrder, stepOfState, stepsOfExchange, stepsOfNotice, storyOfSale } from '../../../src/ops/trace/steps.ts';
 import type { StoredExchange } from '../../../src/proxy/records/evidence.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
-import { NOON } from '../../store/contract/harness.ts';
+import { NOON, newSale } from '../../store/contract/harness.ts';
+import { newFolder, openStore } from '../../store/sqlite/kit.ts';
 
 const exchange = (change: Partial<StoredExchange> = {}): StoredExchange => ({
   ...newExchange({ lane: 'orders', at: NOON, duration_ms: 0 }),
@@ -78,4 +80,27 @@ it('a notice is committed with its state, and never after its first attempt', ()
   expect(made([NOON - 9, NOON + 34], NOON + 50)).toBe(34);
   expect(made([NOON - 9, NOON + 34], NOON + 20)).toBe(20);
   expect(made([NOON - 9, NOON + 60_000], NOON + 50)).toBe(0);
+});
+
+it('a refund on legacy that was answered only when it was sent again has both calls', async () => {
+  const folder = newFolder();
+  onTestFinished(() => folder.remove());
+  const store = await openStore(folder.file('trace.db'));
+  onTestFinished(() => store.close());
+  const refund = newSale({ family: 'payments', work: 'refund', slot: null, state: 'ENDED', legacy_id: '77' });
+  const of = { operation: 'payments.create_refund', merchant_id: refund.merchant_id };
+  await store.exchanges.recordExchanges([
+    newExchange({ ...of, at: NOON, legacy_id: refund.id, status: 504 }),
+    newExchange({ ...of, at: NOON + 9_000, legacy_id: '77', status: 201 }),
+    newExchange({ ...of, at: NOON + 9_500, legacy_id: '78', status: 201 }),
+  ]);
+  const { steps } = await storyOfSale(
+    portsAt(store, () => NOON),
+    { ...refund, updated_at: NOON + 9_100 },
+  );
+  expect(steps.map(({ kind, at }) => [kind, Date.parse(at) - NOON])).toEqual([
+    ['till', 0],
+    ['till', 9_000],
+    ['state', 9_100],
+  ]);
 });

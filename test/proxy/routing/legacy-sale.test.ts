@@ -8,7 +8,7 @@ import {
   noteProxiedEnd,
   type ProxiedAnswer,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
-import { noteProxiedRefunds, recordProxiedRefund } from '../../../src/proxy/routing/legacy-refunds.ts';
+import { keepProxiedRefunds } from '../../../src/proxy/routing/legacy-refunds.ts';
 import { hasEnded, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
@@ -522,10 +522,14 @@ describe('a proxied call that shows an end', () => {
 });
 
 describe('the refund of a payment', () => {
-  const refund = (answer: ProxiedAnswer, change: Partial<Parameters<typeof recordProxiedRefund>[1]> = {}) => {
-    const call = { merchant_id, token, path: { payment_id: '1234' }, at: clock.now - 50, headers: {}, body: {} };
-    return recordProxiedRefund(ports, { is_token_refused: false, ...call, ...change }, answer);
+  const called = (name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate>) => {
+    const call = proxied(name, { path: { payment_id: '1234' }, body: {}, ...change });
+    return keepProxiedRefunds(ports, { ...call, at: clock.now - 50 }, answer);
   };
+  const refund = (answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}) =>
+    called('payments.create_refund', answer, change);
+  const list = (answer: ProxiedAnswer, of = merchant_id) =>
+    called('payments.list_refunds', answer, { merchant_id: of });
   const made = (status: string, id: unknown = 77): ProxiedAnswer => ({
     status: 201,
     body: { id, amount: 2.5, status },
@@ -619,12 +623,12 @@ describe('the refund of a payment', () => {
   it('that is in process ends when a read of its merchant shows it', async () => {
     await prove();
     await refund(made('in_process'));
-    const read = (status: number, body: unknown, of = merchant_id) => noteProxiedRefunds(ports, of, { status, body });
+    const read = (status: number, body: unknown, of = merchant_id) => list({ status, body }, of);
     await read(200, { id: 77, status: 'in_process' });
     await read(404, { id: 77, status: 'approved' });
     await read(200, { id: 77, status: 'approved' }, '800000001');
     await read(200, { id: 78, status: 'approved' });
-    await noteProxiedRefunds(ports, merchant_id, null);
+    await list(null);
     expect(await rows()).toMatchObject([{ end_state: 'in_process' }]);
     await read(200, [{ id: 'none' }, { id: 77, status: 'approved' }]);
     expect(await rows()).toMatchObject([{ end_state: 'approved' }]);
@@ -640,7 +644,7 @@ describe('the refund of a payment', () => {
     const legacy_sales = { ...store.legacy_sales, openLegacySale: failing, legacySale: failing };
     ports = runtimeOn({ ...store, legacy_sales });
     await refund(made('approved'));
-    await noteProxiedRefunds(ports, merchant_id, made('approved'));
+    await list(made('approved'));
     expect(await rows()).toEqual([]);
   });
 });
