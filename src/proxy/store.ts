@@ -141,8 +141,8 @@ export interface LinkStore {
     since: number,
     answered_since: number,
   ): Promise<boolean>;
-  /** Slots that the merchant's live links hold, in no order; empty without any. */
-  liveSlots(merchant_id: string): Promise<string[]>;
+  /** The same for QR sales on any point of sale's own code: its number is not known yet. */
+  hasQrWork(merchant_id: string, since: number, answered_since: number): Promise<boolean>;
   /** By the synthetic merchant order number of a QR sale (`ids.ts`), of any merchant. */
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
   /** By upstream's order id, of any merchant. */

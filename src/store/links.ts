@@ -216,20 +216,25 @@ function newestHolding(which: string): string {
 
 // Changes of a link after its opening, and how calls find it.
 
+/** A sale that its till may repeat; the value is the epoch ms since when one answered without a client key counts. */
+const REPEATED = `${RETRIABLE} AND (acknowledged_at IS NULL OR client_key IS NOT NULL OR acknowledged_at >= (SELECT ?))`;
+
 /**
  * `saveLink` returns the link with its new revision. @throws PuenteError conflict when the stored revision is another,
  * or a rule of the schema refuses the change.
  */
 export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   const { link } = linkReads(reader);
-  const slots = reader.prepare<[string], { slot: string }>(
-    `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
-  );
   const work = reader.prepare<[string, string | null, string, number, string, string | null, number], unknown>(
     `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND slot = (SELECT ?) AND ${LIVE}
      UNION ALL SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?)
-       AND unit = (SELECT ?) AND slot IS NOT DISTINCT FROM (SELECT ?) AND ${RETRIABLE}
-       AND (acknowledged_at IS NULL OR client_key IS NOT NULL OR acknowledged_at >= (SELECT ?)) LIMIT 1`,
+       AND unit = (SELECT ?) AND slot IS NOT DISTINCT FROM (SELECT ?) AND ${REPEATED} LIMIT 1`,
+    'lookup',
+  );
+  const qr_work = reader.prepare<[string, string, number, number], unknown>(
+    `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL AND family = 'qr' AND ${LIVE}
+     UNION ALL SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?)
+       AND slot IS NOT NULL AND family = 'qr' AND ${REPEATED} LIMIT 1`,
     'lookup',
   );
   return {
@@ -261,7 +266,8 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
       `merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
     ),
     linkByPayment: link('payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1'),
-    liveSlots: async (merchant_id) => (await slots.all(merchant_id)).map(({ slot }) => slot),
+    hasQrWork: async (merchant_id, since, answered_since) =>
+      (await qr_work.get(merchant_id, merchant_id, since, answered_since)) !== undefined,
     linkByMerchantOrder: link('merchant_order_id = ?'),
   } satisfies Partial<StoreMethods>;
 }

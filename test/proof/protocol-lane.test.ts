@@ -361,6 +361,20 @@ describe('a till by its number', () => {
     ]);
   });
 
+  it('on legacy follows its paid sale that it was not answered with, as a till by its name does', async () => {
+    const link = await onTill();
+    const paid = { state: 'DONE', legacy_state: 'paid', next_check_at: null } as const;
+    const unknown = await stand.store.links.saveLink(link, { ...paid, client_answer: 'error' });
+    await set({ stage: 'legacy' });
+    stand.answers = [pos('TILL1'), BROKEN];
+    expect(await lane(TILL)).toMatchObject({ ...orders('legacy'), is_by_unit: true });
+    expect(await lane(NUMBER)).toMatchObject({ ...orders('legacy'), is_by_unit: true });
+    expect(await lane({ ...NUMBER, pos_id: '1000003' })).toEqual(refused('legacy', 'unavailable'));
+    await stand.store.links.saveLink(unknown, { known_by: 'till' });
+    expect(await lane(NUMBER)).toEqual(legacy('legacy'));
+    expect(names()).toEqual(['pos', 'pos']);
+  });
+
   it.each<[string, Answer]>([
     ['that is none', refusal(404, 'not_found')],
     ['without an external id', answered(200, { id: 1, external_id: null })],

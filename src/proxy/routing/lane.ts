@@ -114,8 +114,8 @@ async function laneOfMerchant(
       if (lookup.kind === 'known') return unit({ slot: slotOf('qr', lookup.external_pos_id), work: named.work });
       // On stage orders the story answers a failed lookup; before it, such calls go to legacy …
       if (stage === 'orders') return orders();
-      if (isNoPosOfOrders(lookup) || !(await hasLiveQr(ports, merchant.id))) return legacy;
-      // … unless the number may be a point of sale with live work on orders.
+      if (isNoPosOfOrders(lookup) || !(await hasQrWork(ports, merchant.id))) return legacy;
+      // … unless the number may be a point of sale with work on orders.
       return { lane: 'refused', stage, merchant_id: merchant.id, error: 'unavailable' };
     }
     case 'history':
@@ -162,7 +162,7 @@ async function hasAnythingOnOrders(
     case 'slot':
       return await hasOwnWork(ports, merchant_id, named, kind);
     case 'pos':
-      return await hasLiveQr(ports, merchant_id);
+      return await hasQrWork(ports, merchant_id);
     case 'merchant':
       return false; // concerns no unit and no past sale
   }
@@ -189,8 +189,8 @@ async function mayHaveQrOnLegacy(ports: Ports, merchant_id: string): Promise<boo
   return open.length === LOOKED_AT || open.some(({ slot }) => slot?.startsWith(slotOf('qr', '')));
 }
 
-async function hasLiveQr(ports: Ports, merchant_id: string): Promise<boolean> {
-  return (await ports.store.links.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
+function hasQrWork(ports: Ports, merchant_id: string): Promise<boolean> {
+  return ports.store.links.hasQrWork(merchant_id, ...repeatedSince(ports));
 }
 
 /** True for a merchant that has had sales on orders. */
@@ -245,13 +245,18 @@ async function hasOwnWork(
   { slot, work }: UnitWork,
   kind: OperationKind,
 ): Promise<boolean> {
-  const { store, clock, settings } = ports;
+  const { store } = ports;
   if (work === 'look') return (await store.links.liveLink(merchant_id, slot)) !== null;
   if (work === 'beside' && kind !== 'qr') return false;
+  const at = { slot: work === 'beside' ? null : slot, unit: unitOf(slot) };
+  return await store.links.hasWork(merchant_id, at, ...repeatedSince(ports));
+}
+
+/** Epoch ms since when sales may be repeated, and since when those whose answer was delivered to a till without a key. */
+function repeatedSince({ clock, settings }: Ports): [since: number, answered_since: number] {
   const { replay_window_ms, join_window_ms } = settings.create;
   const now = clock.now();
-  const at = { slot: work === 'beside' ? null : slot, unit: unitOf(slot) };
-  return await store.links.hasWork(merchant_id, at, now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms);
+  return [now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms];
 }
 
 /** True when legacy may have work on the unit, as far as store and memory show; makes no network call. */

@@ -40,6 +40,23 @@ export function qrLinkTests(harness: Harness): void {
     expect(await store.links.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
   });
 
+  it('finds work on any point of sale: what is live, and what its till may repeat', async () => {
+    const work = (merchant = MERCHANT, since = NOON, answered_since = NOON) =>
+      store.links.hasQrWork(merchant, since, answered_since);
+    await opened(store, { unit: 'T' });
+    await open({ unit: 'A', slot: null });
+    expect(await work()).toBe(false);
+    let sale = await open({ unit: 'A' });
+    expect(await work(MERCHANT, NOON + 1)).toBe(true);
+    expect(await work(OTHER_MERCHANT)).toBe(false);
+    sale = await store.links.saveLink(sale, { state: 'DONE', legacy_state: 'paid' });
+    expect([await work(), await work(MERCHANT, NOON + 1)]).toEqual([true, false]);
+    sale = await store.links.saveLink(sale, { client_answer: 'maybe', acknowledged_at: NOON });
+    expect([await work(), await work(MERCHANT, NOON, NOON + 1)]).toEqual([true, false]);
+    await store.links.saveLink(sale, { known_by: 'till' });
+    expect(await work()).toBe(false);
+  });
+
   it('lists no sale among the finished intents', async () => {
     const link = await open({ unit: 'A' });
     await store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
