@@ -66,6 +66,10 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       opened: createLru<number>(SALES_REMEMBERED),
       /** Sales that this process answered 2xx for the first time, by `requestOf`: monotonic ms (`proxy/sales/create.ts`). */
       answered: createLru<{ legacy_id: string; at_ms: number }>(SALES_REMEMBERED),
+      /** What this process knows of its answers with a sale (`proxy/sales/known-to-till.ts`). */
+      acknowledged: createLru<Acknowledged>(SALES_REMEMBERED),
+      /** Takes back what an answer that was not delivered has acknowledged; by `requestOf`, until the store has it. */
+      taken_back: createLru<() => Promise<void>>(DOUBTS_REMEMBERED),
       /** Sales that their tills know although the store could not record it (`proxy/sales/known-to-till.ts`). */
       known: createLru<true>(SALES_REMEMBERED),
       reads: createRecentReads(parts.now),
@@ -101,6 +105,12 @@ export type Sent =
 export interface Flight {
   token: Secret;
   sent: Promise<Sent>;
+}
+
+/** A 2xx with a sale. `at`: the `acknowledged_at` committed for it. `fate`: of this process's answers with the sale. */
+export interface Acknowledged {
+  at: number;
+  fate: 'under way' | 'delivered' | 'taken back';
 }
 
 /** Retries per first attempt. */

@@ -90,6 +90,8 @@ async function live(change: LinkChange = {}): Promise<Link> {
   return Object.keys(change).length === 0 ? link : stand.store.links.saveLink(link, change);
 }
 
+const PAID_LINK = { state: 'DONE', legacy_state: 'FINISHED', next_check_at: null } as const;
+
 /** Ends the link as concurrent work does. */
 const end = (link: Link) =>
   stand.store.links.saveLink(link, {
@@ -288,14 +290,111 @@ describe('what upstream said', () => {
     ]);
   });
 
-  it('an answer that did not leave whole has told nothing', async () => {
-    stand.answers = [creates()];
-    const answer = await open();
-    if (answer.kind !== 'answer') throw new Error('it was proxied');
-    await answer.onClosed?.(true);
-    expect(await links()).toMatchObject([{ acknowledged_at: NOON }]);
-    await answer.onClosed?.(false);
-    expect(await links()).toMatchObject([{ acknowledged_at: null }]);
+  describe('an answer that did not leave whole has told nothing, unless another one did', () => {
+    const closing = async (change: Partial<LegacyCall> = {}): Promise<(whole: boolean) => Promise<void>> => {
+      const answer = await open(change);
+      if (answer.kind !== 'answer' || answer.onClosed === undefined) throw new Error('nothing follows the answer');
+      return answer.onClosed;
+    };
+    const acknowledged = async () => (await links()).map(({ acknowledged_at }) => acknowledged_at);
+    type Closed = [answer: 'first' | 'retry', whole: boolean][];
+    const CLOSED: [string, Closed, number | null][] = [
+      ['the first is lost', [['first', false]], null],
+      [
+        'both are lost',
+        [
+          ['first', false],
+          ['retry', false],
+        ],
+        null,
+      ],
+      [
+        'the retry is lost before',
+        [
+          ['retry', false],
+          ['first', true],
+        ],
+        NOON,
+      ],
+      [
+        'the retry is lost after',
+        [
+          ['first', true],
+          ['retry', false],
+        ],
+        NOON,
+      ],
+      [
+        'the first is lost before',
+        [
+          ['first', false],
+          ['retry', true],
+        ],
+        NOON,
+      ],
+      [
+        'the first is lost after',
+        [
+          ['retry', true],
+          ['first', false],
+        ],
+        NOON,
+      ],
+    ];
+
+    it.each(CLOSED)('%s', async (_what, closed, expected) => {
+      stand.answers = [creates()];
+      const answers = { first: await closing(), retry: await closing() };
+      expect(await acknowledged()).toEqual([NOON]);
+      for (const [which, whole] of closed) await answers[which](whole);
+      expect(await acknowledged()).toEqual([expected]);
+      expect(names()).toEqual(['create']);
+    });
+
+    it('both close at once', async () => {
+      stand.answers = [creates()];
+      const [first, retry] = [await closing(), await closing()];
+      await Promise.all([first(false), retry(true)]);
+      expect(await acknowledged()).toEqual([NOON]);
+    });
+
+    it.each([...CLOSED.slice(0, 1), ...CLOSED.slice(2)])('by two processes: %s', async (_what, closed, expected) => {
+      stand.answers = [creates()];
+      const first = await closing();
+      const one = stand.ports;
+      stand.restart();
+      stand.now += 2_000;
+      const answers = { first, retry: await closing() };
+      for (const [which, whole] of closed) await answers[which](whole);
+      expect(one).not.toBe(stand.ports);
+      expect((await acknowledged())[0] === null).toBe(expected === null);
+    });
+
+    it('the answer of an earlier process is the first one for good', async () => {
+      stand.answers = [creates()];
+      const keyed = { headers: { 'x-idempotency-key': 'k-1' } };
+      await closing(keyed);
+      stand.restart();
+      stand.now += 9_000;
+      const [link] = await links();
+      await (await closing(keyed))(true);
+      expect(await links()).toEqual([link]);
+    });
+
+    it('a sale after the first that was lost is another one once the till knows the first', async () => {
+      stand.answers = [creates()];
+      const [first, retry] = [await closing(), await closing()];
+      await first(false);
+      await retry(true);
+      const [link] = await links();
+      stand.answers = [answered(200, orderOf({ external_reference: link?.reference_sent, ...PAID }, 15))];
+      await getIntent(
+        stand.ports,
+        callOf(stand, 'point.get_intent', { link: link ?? null, path: { intent_id: link?.legacy_id ?? '' } }),
+      );
+      stand.answers = [creates({}, 2)];
+      expect(await open()).not.toMatchObject({ body: { id: link?.legacy_id } });
+    });
   });
 
   it('a refusal of its reference makes it go once more, with a derived one', async () => {
@@ -347,6 +446,49 @@ describe('what upstream said', () => {
     expect(stand.log.join()).toContain('error create: outcome could not be stored');
     expect(stand.log.join()).toContain('the disk is gone');
     expect(stand.counts).toEqual(['creates in_doubt']);
+  });
+
+  describe('and is stored all the same', () => {
+    const failing = { commits: 1, is_dead: false, dies: false };
+    const retryAfterPayment = async () => {
+      const [link] = await links();
+      if (link === undefined) throw new Error('no sale was opened');
+      await stand.store.links.saveLink(link, { ...PAID_LINK, order: orderOf({ ...PAID }, 15) as Order });
+      stand.asked.length = 0;
+      stand.answers = [creates({}, 2)];
+      const answer = await open({ headers: { 'x-idempotency-key': 'k-2' } });
+      return { is_same: told(answer).status === 201 && (await links()).length === 1, asked: names() };
+    };
+    beforeEach(() => {
+      const { store } = stand;
+      Object.assign(failing, { commits: 1, is_dead: false, dies: false });
+      const saveLink: Store['links']['saveLink'] = async (link, change, extra) => {
+        if (failing.is_dead) throw new PuenteError('store_failed', 'the connection is gone');
+        const saved = await store.links.saveLink(link, change, extra);
+        if (change.client_answer !== 'maybe' || failing.commits-- <= 0) return saved;
+        failing.is_dead = failing.dies;
+        throw new PuenteError('store_failed', 'the connection is gone');
+      };
+      stand.restart({ store: withMethods(store, { saveLink }) });
+      stand.answers = [creates()];
+    });
+
+    it('the till was answered an error: it may repeat the sale with any key when it is paid', async () => {
+      expect(told(await open({ headers: { 'x-idempotency-key': 'k-1' } })).status).toBe(504);
+      await expect
+        .poll(async () => (await links())[0])
+        .toMatchObject({ acknowledged_at: null, client_answer: 'maybe' });
+      expect(await retryAfterPayment()).toEqual({ is_same: true, asked: [] });
+    });
+
+    it('also when nothing could be stored until then', async () => {
+      failing.dies = true;
+      expect(told(await open({ headers: { 'x-idempotency-key': 'k-1' } })).status).toBe(504);
+      await expect.poll(() => stand.log.join()).toContain('create: answer could not be taken back');
+      expect(await links()).toMatchObject([{ acknowledged_at: NOON }]);
+      failing.is_dead = false;
+      expect(await retryAfterPayment()).toEqual({ is_same: true, asked: [] });
+    });
   });
 
   it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(

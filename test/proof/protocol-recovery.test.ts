@@ -576,6 +576,25 @@ describe('a live order that nobody was told of', () => {
     expect(stand.asked).toHaveLength(1);
   });
 
+  it.each([
+    ['for the first time', null],
+    ['again', 'sent' as const],
+  ])('stays when a retry at another process was answered with it while it was looked at %s', async (_when, cancel) => {
+    const link = await live({ cancel });
+    stand.now += SETTLED_MS;
+    const claimed = async (): Promise<UpstreamOutcome> => {
+      await stand.store.links.saveLink(await stand.stored(link), {
+        client_answer: 'maybe',
+        acknowledged_at: stand.now,
+      });
+      return answered(200, orderOf());
+    };
+    stand.answers = [claimed];
+    expect(await looked(link)).toMatchObject({ state: 'LIVE', client_answer: 'maybe', cancel });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
+    expect((await stand.stored(link)).next_check_at).toBeGreaterThan(stand.now);
+  });
+
   it('is read when the cancel says nothing, and looked at again when it is still open', async () => {
     const link = await live();
     stand.now += SETTLED_MS;

@@ -36,8 +36,8 @@ beforeEach(() => stand.reset());
 const DEADLINE = NOON + 9_000;
 const BODY = Buffer.from(JSON.stringify({ external_reference: REFERENCE }));
 
-function send(link: Pick<Link, 'legacy_id'>, plan: Partial<SendPlan> = {}) {
-  return sendLink(stand.ports, link.legacy_id, { token: TOKEN, deadline: DEADLINE, body: null, ...plan });
+function send(link: Pick<Link, 'legacy_id'>, plan: Partial<SendPlan> = {}, read: Link | null = null) {
+  return sendLink(stand.ports, link.legacy_id, { token: TOKEN, deadline: DEADLINE, body: null, ...plan }, read);
 }
 
 async function known(change: Partial<Link>): Promise<Link> {
@@ -114,8 +114,30 @@ describe('an order that nobody was told of and that a dead process may have take
     ['paid', PAID, 'DONE'],
   ])('is told when it is %s', async (_what, facts, state) => {
     stand.answers = [answered(200, orderOf(facts))];
-    expect(await send(await known(MARKED))).toMatchObject({ kind: 'created', link: { state, client_answer: 'maybe' } });
+    const link = await known(MARKED);
+    stand.now += stand.ports.settings.create.attempt_timeout_ms;
+    expect(await send(link)).toMatchObject({ kind: 'created', link: { state, client_answer: 'maybe' } });
     expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
+  });
+
+  it('is told to nobody while the cancel of another process may be on its way, unless it is paid', async () => {
+    stand.answers = [answered(200, orderOf()), answered(200, orderOf(PAID, 5))];
+    const link = await known(MARKED);
+    expect(await send(link)).toMatchObject({ kind: 'in_doubt' });
+    expect(await stand.stored(link)).toMatchObject({ client_answer: 'error' });
+    stand.now += 1;
+    expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'DONE', client_answer: 'maybe' } });
+  });
+
+  it.each<[string, Partial<Link>, string, string]>([
+    ['nobody when another process has just marked its cancel', { cancel: 'sent' }, 'in_doubt', 'error'],
+    ['its till when another process has just told it', { cancel: 'sent', client_answer: 'maybe' }, 'created', 'maybe'],
+    ['its till when something else has changed', { next_check_at: NOON }, 'created', 'maybe'],
+  ])('is told to %s', async (_what, change, kind, client_answer) => {
+    const read = await known({ ...MARKED, cancel: null });
+    await stand.store.links.saveLink(read, change);
+    expect(await send(read, {}, read)).toMatchObject({ kind });
+    expect(await stand.stored(read)).toMatchObject({ client_answer });
   });
 
   it('is told to nobody while it can’t be read', async () => {

@@ -4,17 +4,16 @@ import { PuenteError } from '../../error.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type Answered, answerUpstreamError, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
+import { answerUpstreamError, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import { isTerminalHeld, reportHeldTerminal } from '../point/held-terminal.ts';
 import { noteId, type Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
 import { hasEnded, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Met } from '../store.ts';
-import { storedNotes } from './known-to-till.ts';
+import { answerSale, storedNotes, takeBack } from './known-to-till.ts';
 import { type Link, requestOf, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
-import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 
 /** For a create that wrote nothing: the breaker lets a probe through every second. */
@@ -137,7 +136,12 @@ async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Se
     return await sendInTurn(ports, link, plan);
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'store_failed') throw error;
-    ports.log.error('create: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
+    const { legacy_id } = link;
+    ports.log.error('create: outcome could not be stored', { legacy_id, cause: error.message });
+    // The commit may be durable all the same, and the till is answered an error.
+    void takeBack(ports, link).catch((cause: unknown) =>
+      ports.log.error('create: answer could not be taken back', { legacy_id, cause: String(cause) }),
+    );
     return { kind: 'in_doubt', link, busy: false };
   }
 }
@@ -163,6 +167,7 @@ async function openRow(
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
   await storedNotes(ports, link.merchant_id);
+  await memory.sales.taken_back.get(requestOf(link))?.();
   const meanwhile = await answeredMeanwhile(ports, link, received_at);
   // Its till sent this create before any answer: what it came to know since then does not count.
   const retriable = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, known_by: null };
@@ -296,7 +301,7 @@ async function answerOf(
   switch (sent.kind) {
     case 'created':
       ports.memory.sales.held_terminals.delete(terminalOf(sent.link)); // a sale succeeded there
-      return counted(ports, 'created', takenBackIfLost(ports, sent.link, sale.created(sent.link)));
+      return counted(ports, 'created', answerSale(ports, sent.link, sale.created(sent.link)));
     case 'refused': {
       noteNotMade(ports, sent.link);
       if (sent.status === 401) await distrust(ports, call.token);
@@ -317,16 +322,6 @@ async function answerOf(
       return counted(ports, 'in_doubt', refused(family, error, null, support));
     }
   }
-}
-
-/** An answer that did not leave whole was not delivered (`docs/protocol.md` §3.3, step 5). */
-function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
-  const onClosed = async (whole: boolean): Promise<void> => {
-    if (whole) return;
-    ports.memory.sales.answered.delete(requestOf(link));
-    await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
-  };
-  return { ...answer, onClosed };
 }
 
 /** Marks the limitations that the till meets: a derived reference upstream, and a retry recognised without a key. */

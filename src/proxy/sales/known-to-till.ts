@@ -1,9 +1,95 @@
-/** Records that a till knows its sale (`docs/protocol.md` §3.9), except by notices (`store/notices.ts`). */
+/** Records which answers a till got, and that it knows its sale (`docs/protocol.md` §3.9), except by notices (`store/notices.ts`). */
 import { PuenteError } from '../../error.ts';
 import type { Answered } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
-import type { Link } from './link.ts';
+import { type Link, requestOf } from './link.ts';
 import { changeLink } from './settle.ts';
+
+/**
+ * The time of a 2xx that is about to be committed, epoch ms, unless the sale has been answered before. Remembered first:
+ * a commit without proof may be durable.
+ */
+export function acknowledging({ clock, memory }: Ports, { legacy_id }: Link): number {
+  const at = clock.now();
+  memory.sales.acknowledged.set(legacy_id, { at, fate: 'under way' });
+  return at;
+}
+
+/** For creates that were sent before this answer and wait (`answeredMeanwhile` in `create.ts`). */
+export function noteAnswered({ memory }: Ports, link: Link): void {
+  memory.sales.answered.set(requestOf(link), { legacy_id: link.legacy_id, at_ms: performance.now() });
+}
+
+/**
+ * Adds to a 2xx of a create: the sale counts as answered (`acknowledged_at`) when any of its answers left whole, also
+ * that of a retry which waited for the first or came to another process (`docs/protocol.md` §3.3, step 5).
+ */
+export function answerSale(ports: Ports, link: Link, answer: Answered): Answered {
+  const onClosed = async (whole: boolean): Promise<void> => {
+    const own = ports.memory.sales.acknowledged.get(link.legacy_id);
+    if (!whole) return takeBack(ports, link);
+    const is_kept = own !== undefined && own.fate !== 'taken back' && own.at === link.acknowledged_at;
+    if (is_kept) own.fate = 'delivered';
+    else if (own !== undefined || isRecent(ports, link)) await acknowledgeAgain(ports, link);
+  };
+  return { ...answer, onClosed };
+}
+
+/** Another process that answered so recently may still take it back. */
+function isRecent({ clock, settings }: Ports, { acknowledged_at }: Link): boolean {
+  return acknowledged_at !== null && clock.now() - acknowledged_at < settings.create.deadline_ms;
+}
+
+/** A delivered answer whose acknowledgement was taken back with a lost one, or may be taken back by another process. */
+async function acknowledgeAgain(ports: Ports, link: Link): Promise<void> {
+  const at = acknowledging(ports, link);
+  ports.memory.sales.acknowledged.set(link.legacy_id, { at, fate: 'delivered' });
+  noteAnswered(ports, link);
+  await saveAcknowledged(ports, link, at, (found) => found === null || found === link.acknowledged_at);
+}
+
+/** Before each attempt to take an acknowledgement back, while the store can't write; the next equal create tries, too. */
+const TAKE_BACK_PAUSES_MS = [0, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+
+/** An answer with the sale was lost, and none was delivered: its next equal create is a retry. @throws PuenteError store_failed. */
+export async function takeBack(ports: Ports, link: Link): Promise<void> {
+  const { acknowledged, answered, taken_back } = ports.memory.sales;
+  const own = acknowledged.get(link.legacy_id);
+  if (own?.fate !== 'under way') return;
+  own.fate = 'taken back';
+  const request = requestOf(link);
+  answered.delete(request);
+  const save = async (): Promise<void> => {
+    await saveAcknowledged(ports, link, null, (found) => found === own.at);
+    if (taken_back.get(request) === save) taken_back.delete(request);
+  };
+  taken_back.set(request, save);
+  let cause: unknown = null;
+  for (const pause_ms of TAKE_BACK_PAUSES_MS) {
+    if (pause_ms > 0) await ports.clock.sleep(pause_ms);
+    if (taken_back.get(request) !== save) return; // an equal create did it
+    cause = await save().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (cause === null) return;
+  }
+  throw cause;
+}
+
+function saveAcknowledged(
+  ports: Ports,
+  link: Link,
+  acknowledged_at: number | null,
+  isMeant: (found: number | null) => boolean,
+): Promise<unknown> {
+  return storeNote(ports, link.merchant_id, async () => {
+    const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
+    await changeLink(ports, latest, (current) =>
+      isMeant(current.acknowledged_at) ? { change: { acknowledged_at } } : null,
+    );
+  });
+}
 
 /** Marks a sale as known to its till (`docs/protocol.md` §3.9); only in memory when the store can't write. */
 export async function markKnown(ports: Ports, link: Link): Promise<Link> {

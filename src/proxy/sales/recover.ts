@@ -9,7 +9,7 @@ import { PARKED_FOR_MS } from '../store.ts';
 import type { Secret } from '../vault.ts';
 import type { Link, LinkChange } from './link.ts';
 import { endOfMerchantOrder } from './order-transition.ts';
-import { lookAtLink, markSent, readableOrder, refreshLink, sendCancel } from './refresh.ts';
+import { lookAtLink, readableOrder, refreshLink, sendCancel } from './refresh.ts';
 import {
   applyOrder,
   changeLink,
@@ -150,7 +150,12 @@ async function settle(ports: Ports, link: Link, order_id: string, token: Secret)
     await reportUnclaimed(ports, link, 'adopted', { client_answer: 'maybe' });
     return;
   }
-  const marked = await markSent(ports, link);
+  // Written anew each time: a till's retry at another process may have claimed the order since it was read.
+  const marked = await changeLink(ports, link, (current) =>
+    unclaimed(current) ? { change: { cancel: 'sent' } } : null,
+  );
+  if (!unclaimed(marked)) return void (await changeLink(ports, marked, (one) => ({ change: nextLook(ports, one) })));
+  ports.memory.failpoint('cancel.marked');
   const order = readableOrder(await sendCancel(ports, marked, token), order_id);
   const after = await (order === null
     ? refreshLink(ports, marked, token, { force: true })

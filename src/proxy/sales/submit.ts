@@ -5,7 +5,8 @@ import type { Flight, Sent } from '../process-memory.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { errorCode, isNotReady, routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { type Link, type LinkChange, requestOf, wasCanceledByUs } from './link.ts';
+import { acknowledging, noteAnswered } from './known-to-till.ts';
+import { type Link, type LinkChange, wasCanceledByUs } from './link.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import {
   applyOrder,
@@ -80,12 +81,17 @@ function mayBeCanceled(link: Link): link is Ordered {
   return link.state === 'LIVE' && link.cancel !== null && link.order_id !== null && unclaimed(link);
 }
 
-/** Reads the order before a retry is answered with it (`docs/protocol.md` §3.8); null when it can't be read. */
+/**
+ * Reads the order before a retry is answered with it (`docs/protocol.md` §3.8); null when it can't be read, or while the
+ * cancel of another process may be on its way.
+ */
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
   const reads_before = ports.memory.sales.reads.number(order_id);
   const latest = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
-  return ports.memory.sales.reads.number(order_id) > reads_before ? latest : null;
+  if (ports.memory.sales.reads.number(order_id) <= reads_before) return null;
+  const is_on_its_way = ports.clock.now() - link.updated_at < ports.settings.create.attempt_timeout_ms;
+  return is_on_its_way && latest.order?.status === 'created' ? null : latest;
 }
 
 /** Whether an idempotent repeat is still safe: the same key and bytes (`docs/protocol.md` §3.5, retry rules). */
@@ -141,13 +147,9 @@ async function settleDoubt(ports: Ports, link: Link, answered: LinkChange, busy:
 
 /** Commits order id, state, the delivered answer and notices in one transaction (`docs/protocol.md` §3.3, step 3). */
 async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
-  const extra = (): Decision => ({
-    change: {
-      order_id: order.id,
-      attempts,
-      sealed_body: null,
-      ...(plan.for_client === false ? {} : answerDelivered(ports, link)),
-    },
+  const at = plan.for_client === false ? null : (link.acknowledged_at ?? acknowledging(ports, link));
+  const extra = (current: Link): Decision => ({
+    change: { order_id: order.id, attempts, sealed_body: null, ...(at === null ? {} : answeredAt(current, at)) },
   });
   const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
   // Only an order that was read after a repeat can contradict its sale here.
@@ -163,19 +165,21 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
 /** The order is known: only that its answer is delivered is left to commit. */
 async function commitAnswer(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
-  const saved = await changeLink(ports, link, (current) => ({ change: answerDelivered(ports, current) }));
+  const at = acknowledging(ports, link);
+  // A cancel that another process has marked since the row was read may be on its way (`docs/protocol.md` §3.8).
+  const isWithdrawn = (current: Link): boolean =>
+    unclaimed(current) && current.cancel !== null && current.revision !== link.revision;
+  const saved = await changeLink(ports, link, (current) =>
+    isWithdrawn(current) ? null : { change: answeredAt(current, at) },
+  );
+  if (isWithdrawn(saved)) return { kind: 'in_doubt', link: saved, busy: false };
   noteAnswered(ports, saved);
   return { kind: 'created', link: saved };
 }
 
-/** For creates that were sent before this answer and wait (`answeredMeanwhile` in `create.ts`). */
-function noteAnswered({ memory }: Ports, link: Link): void {
-  memory.sales.answered.set(requestOf(link), { legacy_id: link.legacy_id, at_ms: performance.now() });
-}
-
-/** Committed before each 2xx, and taken back if it does not leave whole; `acknowledged_at` is the time of the first. */
-function answerDelivered({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
-  return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
+/** Committed before each 2xx, and taken back if none leaves whole; `acknowledged_at` is the time of the first. */
+function answeredAt({ acknowledged_at }: Link, at: number): LinkChange {
+  return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? at };
 }
 
 function storedBody(ports: Ports, link: Link): Uint8Array {
