@@ -114,14 +114,37 @@ export const createBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/submit.ts',
-        from: '...(plan.for_client === false ? {} : answerDelivered(ports, link)),',
+        from: ', ...(at === null ? {} : answeredAt(current, at))',
         to: '',
       },
       {
         file: 'proxy/sales/submit.ts',
         from: "ports.memory.failpoint('create.settled');",
-        to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: answerDelivered(ports, current) })));",
+        to: "ports.memory.failpoint('create.settled'); if (plan.for_client !== false) void ports.clock.sleep(200).then(() => changeLink(ports, saved, (current) => ({ change: answeredAt(current, ports.clock.now()) })));",
       },
+    ],
+  },
+  {
+    name: 'a lost answer takes back a delivered one',
+    test: { file: 'test/proof/protocol-open.test.ts', name: 'the first is lost after' },
+    edits: [
+      {
+        file: 'proxy/sales/known-to-till.ts',
+        from: "if (own?.fate !== 'under way') return;",
+        to: 'if (own === undefined) return;',
+      },
+    ],
+  },
+  {
+    name: 'settlement cancels an order that was claimed meanwhile',
+    test: { file: 'test/proof/protocol-recovery.test.ts', name: 'while it was looked at for the first time' },
+    edits: [
+      {
+        file: 'proxy/sales/recover.ts',
+        from: "unclaimed(current) ? { change: { cancel: 'sent' } } : null,",
+        to: "current.cancel === null ? { change: { cancel: 'sent' } } : null,",
+      },
+      { file: 'proxy/sales/recover.ts', from: 'if (!unclaimed(marked)) return', to: 'if (false) return' },
     ],
   },
   {
