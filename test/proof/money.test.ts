@@ -29,7 +29,7 @@ import { nodesOf, sumsOf } from '../../src/proxy/sales/order-transition.ts';
 import { refundOf } from '../proxy/payments/refund-kit.ts';
 import { answered } from './stand.ts';
 
-const WHOLE = { amount_minor: null, transaction_id: undefined };
+const WHOLE = { amount_minor: null, transaction_id: undefined, has_cash: false };
 const exact = (text: string) => new LosslessNumber(text);
 
 describe('a whole number', () => {
@@ -292,9 +292,26 @@ describe('what a refund came to', () => {
     ...change,
   });
 
+  it('is the sum of all that went back with the cash, whichever transactions that were', () => {
+    const goods = { id: 'REF1', transaction_id: 'PAY1', amount: '10.00', status: 'processed' };
+    const cash = { id: 'REF2', transaction_id: 'CSH1', amount: '50.00', status: 'processed' };
+    const factsOf = (refunds: object[], amount_minor: number | null = null) => {
+      const asked = { amount_minor, transaction_id: 'PAY1', has_cash: true };
+      return judgeRefund(answered(201, made({ transactions: { refunds } })), ORDER_ID, asked, 2, false);
+    };
+    const facts = (upstream_id: string, refunded_minor: number | null) => ({ facts: { upstream_id, refunded_minor } });
+    expect(factsOf([goods, cash])).toMatchObject(facts('REF1', 6_000));
+    expect(factsOf([cash]), 'the payment went back before').toMatchObject(facts('REF2', 5_000));
+    expect(factsOf([{ ...goods, status: 'failed' }, cash]), 'what failed did not go back').toMatchObject(
+      facts('REF2', 5_000),
+    );
+    expect(factsOf([{ ...goods, amount: undefined }, cash]), 'without an amount').toMatchObject(facts('REF1', 5_000));
+    expect(factsOf([goods, cash], 1_000), 'a part is one refund').toMatchObject(facts('REF1', 1_000));
+  });
+
   it.each([
-    ['another amount', { amount: '1.00' }, { amount_minor: 1_000, transaction_id: 'PAY1' }],
-    ['another payment', { transaction_id: 'PAY2' }, { amount_minor: null, transaction_id: 'PAY1' }],
+    ['another amount', { amount: '1.00' }, { amount_minor: 1_000, transaction_id: 'PAY1', has_cash: true }],
+    ['another payment', { transaction_id: 'PAY2' }, { amount_minor: null, transaction_id: 'PAY1', has_cash: false }],
   ])('is not told by a success that names %s', (_name, node, asked) => {
     const refunds = [{ id: 'REF1', amount: '10.00', ...node }];
     const outcome = answered(201, made({ transactions: { refunds } }));
@@ -401,6 +418,45 @@ describe('what an order says of refunds', () => {
     expect(isEverything(asked_minor, sumsOf(paid(payment), 0, 2))).toBe(expected);
   });
 
+  // 24.10 of goods and 50.00 of cash.
+  it.each([
+    [{}, [], 2410, false],
+    [{}, [], 7410, true],
+    [{ refunded_amount: '10.00' }, [], 6410, true],
+    [{ refunded_amount: '24.10' }, [], 5000, true],
+    [{}, [{ amount: '50.00', transaction_id: 'CSH1' }], 2410, true],
+    [{}, [{ amount: '50.00', transaction_id: 'CSH1', status: 'failed' }], 2410, false],
+    [{ paid_amount: '20.00' }, [], 7000, true],
+    [{ paid_amount: '20.00' }, [], 7410, true],
+    [{ paid_amount: '20.00' }, [], 2000, false],
+  ])('everything of %j with a cash withdrawal and %j is %d: %s', (payment, refunds, asked_minor, expected) => {
+    expect(isEverything(asked_minor, sumsOf(paid(payment, refunds), 7410, 2))).toBe(expected);
+  });
+
+  it('counts refunds of an order without a payment, which is all cash', () => {
+    const order = {
+      id: ORDER_ID,
+      status: 'processed',
+      transactions: { refunds: [{ amount: '50.00', transaction_id: 'CSH1' }] },
+    };
+    expect(sumsOf(order, 5_000, 2)).toEqual({
+      ...{ paid_minor: 5_000, sale_minor: 5_000 },
+      ...{ refunded_minor: 5_000, ever_refunded_minor: 5_000 },
+    });
+  });
+
+  it('a refund of all is found with the cash, as the last ones of payment and cash', () => {
+    const nodes = [
+      { id: 'REF0', transaction_id: 'PAY1', amount: '4.10' },
+      { id: 'REF1', transaction_id: 'PAY1', amount: '20.00', reference_id: '17' },
+      { id: 'REF2', transaction_id: 'CSH1', amount: '50.00', reference_id: '18' },
+    ];
+    const order = paid({ refunded_amount: '24.10' }, nodes, 'refunded');
+    const asked = refundOf({ amount_minor: null, refunded_before_minor: 410 });
+    expect(findRefund(order, asked, [], 7410, 2)).toMatchObject({ upstream_id: 'REF1', refunded_minor: 7000 });
+    expect(findRefund(paid({}, nodes.slice(0, 2)), asked, [], 7410, 2), 'the cash has not gone back').toBeNull();
+  });
+
   const ten = { id: 'REF1', transaction_id: 'PAY1', amount: '10.00', reference_id: '17', status: 'processed' };
 
   it.each<[string, Order, Partial<Refund>, unknown]>([
@@ -480,7 +536,7 @@ describe('what an order says of refunds', () => {
     ['the payment has no amount', paid({ amount: undefined }, [ten]), { amount_minor: null }, null],
     ['it went back before', paid({ refunded_amount: '10.00' }, [ten]), { refunded_before_minor: 1000 }, null],
   ])('%s', (_what, order, change, expected) => {
-    const found = findRefund(order, refundOf(change), ['OWN'], 2);
+    const found = findRefund(order, refundOf(change), ['OWN'], 2410, 2);
     if (expected === null) expect(found).toBeNull();
     else expect(found).toMatchObject(expected as object);
   });

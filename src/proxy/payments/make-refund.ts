@@ -18,7 +18,7 @@ import type { Refund } from '../records/refunds.ts';
 import { markKnown, storedNotes, storeNote } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { needRoom } from '../sales/new-link.ts';
-import { type Sums, sumsOf } from '../sales/order-transition.ts';
+import { cashOf, type Sums, sumsOf } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import {
@@ -136,7 +136,11 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(ports, call, sending);
   ports.memory.failpoint('refund.answer_read');
-  const requested = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
+  const requested = {
+    amount_minor: refund.amount_minor,
+    transaction_id: link.order?.transactions?.payments?.[0]?.id,
+    has_cash: cashOf(link.order, link.amount_minor, plan.exponent) > 0,
+  };
   const verdict = judgeRefund(outcome, order_id, requested, plan.exponent, repeated);
   if (verdict.kind === 'made') {
     const saved = await ports.store.refunds.saveRefund(refund, { ...verdict.facts, state: 'DONE' });

@@ -7,7 +7,7 @@ import type { Refund, RefundChange } from '../records/refunds.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
-import { hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
+import { cashOf, hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
@@ -100,6 +100,8 @@ interface RequestedRefund {
   amount_minor: number | null;
   /** The payment of the order; undefined where the order names none. */
   transaction_id: string | undefined;
+  /** The buyer also withdrew cash, which is a transaction of its own. */
+  has_cash: boolean;
 }
 
 /** An answer about another amount or payment is no proof. @param repeated an earlier try may have reached upstream. */
@@ -116,10 +118,12 @@ export function judgeRefund(
   const { status, body } = outcome;
   if (status === 200 || status === 201) {
     const parsed = refundedOrder.safeParse(body);
-    const node = parsed.success && parsed.data.id === order_id ? parsed.data.transactions.refunds[0] : undefined;
-    if (node === undefined) return unknown;
-    if (isOther(node, requested, exponent)) return { ...unknown, other: true };
-    return { kind: 'made', facts: factsOf(node, exponent) };
+    if (!parsed.success || parsed.data.id !== order_id) return unknown;
+    const { refunds } = parsed.data.transactions;
+    // Of cash and payment, all that is left may be either, or both.
+    const nodes = requested.amount_minor === null && requested.has_cash ? refunds : refunds.slice(0, 1);
+    if (nodes.every((node) => isOther(node, requested, exponent))) return { ...unknown, other: true };
+    return { kind: 'made', facts: factsOfAll(nodes, exponent) };
   }
   if (status === 429 || isNotReady(outcome)) return repeated ? unknown : { kind: 'not_executed' };
   if (status < 400 || status === 408 || status >= 500) return unknown;
@@ -128,9 +132,11 @@ export function judgeRefund(
   return repeated ? unknown : { kind: 'refused' };
 }
 
-function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRefund, exponent: number): boolean {
+function isOther(node: RefundNode, requested: RequestedRefund, exponent: number): boolean {
+  const { amount_minor, transaction_id, has_cash } = requested;
   const reported_minor = minorUnits(node.amount, exponent);
   if (amount_minor !== null && reported_minor !== undefined && reported_minor !== amount_minor) return true;
+  if (amount_minor === null && has_cash) return false;
   return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;
 }
 
@@ -145,18 +151,22 @@ export function isEverything(
   );
 }
 
-/** Facts of a refund in doubt; null when the fresh order does not show it. @param claimed ids of the other refunds. */
+/**
+ * Facts of a refund in doubt; null when the fresh order does not show it.
+ * @param claimed ids of the other refunds. @param sale_minor the amount of the create.
+ */
 export function findRefund(
   order: Order,
   refund: Refund,
   claimed: readonly (string | null)[],
+  sale_minor: number,
   exponent: number,
 ): RefundFacts | null {
   const isClaimed = (node: RefundNode): boolean => node.id !== undefined && claimed.includes(node.id);
   // A lagging read may have missed them when this refund was requested; they were made before it.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
-  const { paid_minor, ever_refunded_minor } = sumsOf(order, Number.POSITIVE_INFINITY, exponent);
+  const { paid_minor, ever_refunded_minor } = sumsOf(order, sale_minor, exponent);
   const risen_minor = ever_refunded_minor - before_minor;
   if (risen_minor <= 0) return null;
   const { amount_minor } = refund;
@@ -165,12 +175,30 @@ export function findRefund(
   if (amount_minor !== null && risen_minor < amount_minor) return null;
   const free = nodesOf(order).filter((node) => !isClaimed(node));
   const equal = free.filter((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
-  const node = equal.findLast((one) => !hasFailed(one));
-  if (node !== undefined) return factsOf(node, exponent);
+  const given = equal.filter((one) => !hasFailed(one));
+  const node = given.at(-1);
+  if (node !== undefined) {
+    const is_whole = amount_minor === null && cashOf(order, sale_minor, exponent) > 0;
+    return factsOfAll(is_whole ? lastOfEach(given) : [node], exponent);
+  }
   if (equal.length > 0) return null;
   // A sum that rose by another amount belongs to another refund.
   if (amount_minor === null ? order.status !== 'refunded' : risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
+}
+
+/** The last refund of the payment, and the last one of the cash. */
+function lastOfEach(nodes: readonly RefundNode[]): RefundNode[] {
+  return [...new Map(nodes.map((node) => [node.transaction_id, node])).values()];
+}
+
+/** One refund as a till sees it, whose nodes give back a payment and its cash: their sum, with the ids of the first. */
+function factsOfAll(nodes: readonly RefundNode[], exponent: number): RefundFacts {
+  const given = nodes.filter((node) => !hasFailed(node));
+  const [first = {}, ...others] = given.length > 0 ? given : nodes;
+  const facts = factsOf(first, exponent);
+  if (others.length === 0) return facts;
+  return { ...facts, refunded_minor: (facts.refunded_minor ?? 0) + sumOf(others, exponent) };
 }
 
 /** What an order says of one of its refunds. @param exponent decimals of the payment's currency. */
@@ -211,7 +239,7 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
     return { link: await applyOrder(ports, current, order), order };
   });
   if (result.order === null) return { ...result, settled: null };
-  return { ...result, settled: await settleDoubt(ports, link.legacy_id, result.order, plan.exponent) };
+  return { ...result, settled: await settleDoubt(ports, result.link, result.order, plan.exponent) };
 }
 
 /** True while a refund of the sale has no outcome. */
@@ -220,12 +248,13 @@ export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
 }
 
 /** A refund past its repeats, and not shown for `LATE_EFFECT_MS`, never happened; it must not block its payment. */
-async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
+async function settleDoubt(ports: Ports, link: Link, order: Order, exponent: number): Promise<Refund | null> {
+  const { legacy_id, amount_minor } = link;
   const refunds = await ports.store.refunds.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);
   if (doubtful === undefined) return null;
   const claimed = refunds.map((one) => one.upstream_id);
-  const facts = findRefund(order, doubtful, claimed, exponent);
+  const facts = findRefund(order, doubtful, claimed, amount_minor, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
   const isGivenUp = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;

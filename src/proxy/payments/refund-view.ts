@@ -82,7 +82,8 @@ async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<R
   const rows = await ports.store.refunds.refunds(link.legacy_id);
   const claimed = rows.map((one) => one.upstream_id);
   return rows.map((row) => {
-    const found = isOpen(row) && link.order !== null ? findRefund(link.order, row, claimed, exponent) : null;
+    const { order, amount_minor } = link;
+    const found = isOpen(row) && order !== null ? findRefund(order, row, claimed, amount_minor, exponent) : null;
     const upstream_id = row.upstream_id ?? found?.upstream_id ?? null;
     const node = nodesOf(link.order).find((one) => one.id !== undefined && one.id === upstream_id);
     return { ...row, upstream_id, reference_id: row.reference_id ?? node?.reference_id ?? null };

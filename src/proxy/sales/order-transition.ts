@@ -262,7 +262,7 @@ function common(link: Link, topic: NoticeTopic, now: number): Omit<News, 'subjec
 export type RefundNode = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
 
 export interface Sums {
-  /** What the buyer paid, tip and discount included. */
+  /** What the buyer paid, tip, discount and withdrawn cash included. */
   paid_minor: number;
   refunded_minor: number;
   /** With refunds that failed: never falls, so that a rise shows a refund. */
@@ -270,21 +270,37 @@ export interface Sums {
   sale_minor: number;
 }
 
-/** @param sale_minor the amount of the create, for an order without a readable one. */
+/**
+ * With the cash that the buyer withdrew: its refunds name a transaction of their own, and a refund of all gives it back.
+ * @param sale_minor the amount of the create; an order without a readable one has it too.
+ */
 export function sumsOf(order: Order | null, sale_minor: number, exponent: number): Sums {
   const payment = order?.transactions?.payments?.[0];
   const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
-  const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
+  const cash_minor = cashOf(order, sale_minor, exponent);
+  const isOwn = ({ transaction_id }: RefundNode): boolean =>
+    payment === undefined || transaction_id === undefined || transaction_id === payment.id;
+  const own = nodesOf(order).filter(isOwn);
+  const of_cash = cash_minor === 0 ? [] : nodesOf(order).filter((node) => !isOwn(node));
   // A refund that failed has given its money back to the seller.
-  const failed_minor = sumOf(own.filter(hasFailed), exponent);
-  const given_minor = sumOf(own, exponent) - failed_minor;
-  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, given_minor);
+  const given = (nodes: readonly RefundNode[]): number =>
+    sumOf(
+      nodes.filter((node) => !hasFailed(node)),
+      exponent,
+    );
+  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, given(own)) + given(of_cash);
   return {
-    paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
+    paid_minor: (minorUnits(payment?.paid_amount, exponent) ?? amount_minor) + cash_minor,
     refunded_minor,
-    ever_refunded_minor: refunded_minor + failed_minor,
-    sale_minor: amount_minor,
+    ever_refunded_minor: refunded_minor + sumOf([...own, ...of_cash].filter(hasFailed), exponent),
+    sale_minor: amount_minor + cash_minor,
   };
+}
+
+/** Cash that the buyer withdrew, minor units: what the sale is more than its payment (QR). */
+export function cashOf(order: Order | null, sale_minor: number, exponent: number): number {
+  const amount_minor = minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) ?? sale_minor;
+  return Math.max(sale_minor - amount_minor, 0);
 }
 
 /** True for a refund that upstream says has failed: it moved no money. */
