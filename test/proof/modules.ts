@@ -34,6 +34,7 @@ export const groups: readonly Group[] = [
       'src/mapping/values.ts',
       'src/contract/legacy-amount.ts',
       'src/contract/json.ts',
+      'src/proxy/payments/made-refunds.ts',
       'src/proxy/payments/refund-decisions.ts',
       'src/proxy/payments/make-refund.ts',
     ],

@@ -65,6 +65,9 @@ function makes(id: string, amount: string): Answer {
   return answered(201, { id: orderId(1), status: 'processed', transactions: { refunds: [node] } });
 }
 
+/** Upstream does not know the order: it is older than three months. */
+const GONE = refusal(404, 'order_not_found');
+
 async function paid(change: Partial<Link> = {}): Promise<Link> {
   const link = await stand.link();
   const order = orderOf(PAID) as unknown as Link['order']; // as it would be parsed
@@ -155,14 +158,17 @@ describe('a refund', () => {
     expect(await last(link)).toMatchObject({ amount_minor: null, refunded_before_minor: before.length * 500 });
   });
 
-  it('counts what was refunded before by what the order says now, else by what is known of it', async () => {
+  it('counts what was refunded before by what the order says now, and what it does not show of those made here', async () => {
     const link = await paid();
     stand.answers = [seen(['REF0', '2.00']), makes('REF1', '5.00'), BROKEN];
     await refund(link, 500);
     expect(await last(link)).toMatchObject({ refunded_before_minor: 200 });
     stand.answers = [BROKEN, makes('REF2', '1.00'), BROKEN];
     await refund(await stand.stored(link), 100);
-    expect(await last(link)).toMatchObject({ refunded_before_minor: 200, amount_minor: 100 });
+    expect(await last(link)).toMatchObject({ refunded_before_minor: 700, amount_minor: 100 });
+    stand.answers = [BROKEN, makes('REF3', '7.00'), BROKEN];
+    await refund(await stand.stored(link), 700);
+    expect(await last(link), 'all that is left').toMatchObject({ refunded_before_minor: 800, amount_minor: null });
   });
 
   it('that was made is made, whether or not its order can be read afterwards', async () => {
@@ -600,9 +606,12 @@ describe('a look', () => {
   it('that reads nothing gives the link as it is stored', async () => {
     const link = await paid();
     const stored = await stand.store.links.saveLink(link, { attempts: 5 });
-    for (const answer of [BROKEN, refusal(404, 'order_not_found')]) {
+    for (const [answer, order] of [
+      [BROKEN, null],
+      [GONE, 'missing'],
+    ] as const) {
       stand.answers = [answer];
-      expect(await look(link)).toEqual({ link: stored, order: null, settled: null });
+      expect(await look(link)).toEqual({ link: stored, order, settled: null });
     }
   });
 
@@ -733,6 +742,118 @@ describe('a look', () => {
     expect(mayRepeat(stand.ports, row)).toBe(true);
     stand.now--;
     expect(mayRepeat(stand.ports, row)).toBe(false);
+  });
+});
+
+describe('a refund of an order that upstream shows no longer', () => {
+  const stored = async (link: Link) => (await stand.stored(link)).order;
+  const MINUTE = 60_000;
+
+  it('is shown as it was answered, with its notices, and counted', async () => {
+    const link = await paid();
+    stand.now += MINUTE;
+    stand.answers = [GONE, makes('REF1', '5.00'), GONE];
+    const notices = stand.notices;
+    expect(await refund(link, 500)).toMatchObject({
+      kind: 'made',
+      link: {
+        order: {
+          status: 'processed',
+          status_detail: 'partially_refunded',
+          last_updated_date: '2026-01-05T12:01:00.000Z',
+          transactions: {
+            payments: [{ id: 'PAY1', status: 'processed', refunded_amount: '5.00' }],
+            refunds: [{ id: 'REF1', transaction_id: 'PAY1', reference_id: '99', amount: '5.00', status: 'processed' }],
+          },
+        },
+      },
+    });
+    expect(stand.notices).toBe(notices + 1);
+    stand.answers = [GONE, refusal(400, 'refund_amount_exceeds')];
+    expect(await refund(await stand.stored(link), 1500)).toMatchObject({ answer: { status: 400 } });
+    expect(JSON.parse(textOf(posts()[1]?.body)), 'it is more than is left').toMatchObject({
+      transactions: [{ amount: '15.00' }],
+    });
+    stand.answers = [GONE, makes('REF2', '10.00'), GONE];
+    expect((await refund(await stand.stored(link), 1000)).kind).toBe('made');
+    expect(posts()[2]?.body, 'all that is left').toBeUndefined();
+    expect(await stored(link)).toMatchObject({
+      status: 'refunded',
+      status_detail: 'refunded',
+      transactions: {
+        payments: [{ status: 'refunded', refunded_amount: '15.00' }],
+        refunds: [{ id: 'REF1' }, { id: 'REF2' }],
+      },
+    });
+    expect(stand.notices).toBe(notices + 2);
+    stand.answers = [GONE];
+    await lookAfterRefunds(stand.ports, await stand.stored(link));
+    expect((await stand.stored(link)).next_check_at).toBeNull();
+  });
+
+  it('is shown by a later look, where the process died before it was, and once', async () => {
+    const link = await paid();
+    stand.answers = [GONE, makes('REF1', '5.00'), BROKEN];
+    await refund(link, 500);
+    expect((await stored(link))?.transactions?.refunds, 'a read that fails is no sign').toBeUndefined();
+    for (const _look of ['first', 'second']) {
+      stand.answers = [GONE];
+      await lookAfterRefunds(stand.ports, await stand.stored(link));
+      const { order, next_check_at } = await stand.stored(link);
+      expect(order?.transactions).toMatchObject({ payments: [{ refunded_amount: '5.00' }], refunds: [{ id: 'REF1' }] });
+      expect(next_check_at).toBeNull();
+    }
+  });
+
+  it('that failed gives nothing back', async () => {
+    const link = await paid();
+    const failed = { id: 'REF1', amount: '15.00', status: 'failed' };
+    stand.now += MINUTE;
+    stand.answers = [
+      GONE,
+      answered(201, { id: orderId(1), status: 'processed', transactions: { refunds: [failed] } }),
+      GONE,
+    ];
+    await refund(link, null);
+    expect(await stored(link)).toMatchObject({ status: 'processed', transactions: { refunds: [failed] } });
+    expect((await stored(link))?.transactions?.payments?.[0]?.refunded_amount).toBeUndefined();
+  });
+
+  it('is read on for a day while it is processing, and not for ever', async () => {
+    const link = await paid();
+    const node = { id: 'REF1', amount: '15.00', status: 'processing' };
+    stand.answers = [
+      GONE,
+      answered(201, { id: orderId(1), status: 'refunded', transactions: { refunds: [node] } }),
+      GONE,
+    ];
+    await refund(link, null);
+    expect(await stored(link)).toMatchObject({ status: 'refunded' });
+    for (const [hours, is_over] of [
+      [23, false],
+      [1, true],
+    ] as const) {
+      stand.now += hours * 60 * MINUTE;
+      stand.answers = [GONE];
+      await lookAfterRefunds(stand.ports, await stand.stored(link));
+      expect((await stand.stored(link)).next_check_at === null).toBe(is_over);
+    }
+  });
+
+  it('is not invented for a sale that was not paid as far as is known', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
+    await refund(link, 500);
+    const order = { id: orderId(1), status: 'created' };
+    const unpaid = await stand.store.links.saveLink(await stand.stored(link), { order });
+    stand.answers = [GONE];
+    expect(
+      (await lookAtOrder(stand.ports, unpaid, { token: TOKEN, exponent: 2, deadline: NOON + 9_000 })).link,
+    ).toEqual(unpaid);
+    const unread = await stand.store.links.saveLink(unpaid, { order: null });
+    stand.answers = [GONE];
+    await lookAtOrder(stand.ports, unread, { token: TOKEN, exponent: 2, deadline: NOON + 9_000 });
+    expect(await stored(link)).toBeNull();
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from '../../src/contract/json.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { decimalText, minorUnits, requestedAmount } from '../../src/mapping/values.ts';
+import { withMade } from '../../src/proxy/payments/made-refunds.ts';
 import {
   factsOf,
   findRefund,
@@ -539,6 +540,57 @@ describe('what an order says of refunds', () => {
     const found = findRefund(order, refundOf(change), ['OWN'], 2410, 2);
     if (expected === null) expect(found).toBeNull();
     else expect(found).toMatchObject(expected as object);
+  });
+});
+
+describe('an order that lags behind the refunds that were made', () => {
+  const money = { sale_minor: 2410, exponent: 2 };
+  const made = (change: Partial<Refund> = {}) =>
+    refundOf({ state: 'DONE', upstream_id: 'REF1', refunded_minor: 1000, upstream_status: 'processed', ...change });
+
+  it.each<[string, Partial<Refund>]>([
+    ['by its id', { upstream_id: 'REF9', refunded_before_minor: 500 }],
+    ['by its number, where one has no id', { upstream_id: null, reference_id: '17', refunded_before_minor: 500 }],
+    ['by a sum that has risen', { refunded_minor: 500 }],
+    ['as far as can be told, where its amount is not known', { refunded_minor: null, refunded_before_minor: 900 }],
+    ['unless it was made', { state: 'IN_DOUBT' }],
+  ])('shows one already %s', (_how, change) => {
+    const order = paid({}, [{ id: 'REF9', reference_id: '17', amount: '5.00' }]);
+    expect(withMade(order, [made(change)], money)).toBe(order);
+  });
+
+  it('shows it then as upstream answered it, in its order, after what others refunded', () => {
+    const order = paid({ refunded_amount: '3.00' });
+    const second = { upstream_id: null, reference_id: '18', refunded_minor: 1110, upstream_status: null };
+    const shown = withMade(
+      order,
+      [made({ refunded_before_minor: 300 }), made({ refunded_before_minor: 1300, ...second })],
+      money,
+    );
+    expect(shown).toMatchObject({
+      ...{ status: 'refunded', status_detail: 'refunded' },
+      transactions: {
+        payments: [{ id: 'PAY1', status: 'refunded', refunded_amount: '24.10' }],
+        refunds: [
+          { id: 'REF1', transaction_id: 'PAY1', amount: '10.00', status: 'processed' },
+          { reference_id: '18', transaction_id: 'PAY1', amount: '11.10' },
+        ],
+      },
+    });
+    expect(withMade(shown, [made({ refunded_before_minor: 300 })], money)).toBe(shown);
+  });
+
+  it('is refunded by one of all that was left, whatever its sum, and without a payment, too', () => {
+    const all = made({ amount_minor: null, refunded_minor: 2000 });
+    expect(withMade(paid({ amount: '20.00', paid_amount: '20.00' }), [all], money)).toMatchObject({
+      status: 'refunded',
+    });
+    const cash = { id: ORDER_ID, status: 'processed' };
+    expect(withMade(cash, [all], money)).toEqual({
+      ...cash,
+      ...{ status: 'refunded', status_detail: 'refunded' },
+      transactions: { refunds: [{ id: 'REF1', amount: '20.00', status: 'processed' }] },
+    });
   });
 });
 

@@ -18,7 +18,7 @@ import type { Refund } from '../records/refunds.ts';
 import { markKnown, storedNotes, storeNote } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { needRoom } from '../sales/new-link.ts';
-import { cashOf, type Sums, sumsOf } from '../sales/order-transition.ts';
+import { cashOf, type Sums } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import {
@@ -30,6 +30,7 @@ import {
   mayRepeat,
   type Recognised,
   recognise,
+  sumsWithMade,
 } from './refund-decisions.ts';
 
 /** A refund that upstream made, or the answer for the till in any other case. */
@@ -77,8 +78,8 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   // The sum that was refunded before resolves an unknown outcome later.
   const { link: seen_link, settled } = await lookAtOrder(ports, named, plan);
   const link = await markKnown(ports, seen_link);
-  // The stored order never goes back in time; a lagging read may.
-  const sums = sumsOf(link.order, link.amount_minor, exponent);
+  // The stored order never goes back in time; a lagging read may, and an old order can't be read.
+  const sums = await sumsWithMade(ports, link, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
   const { received_at: arrived_at } = call;
   const { join_window_ms } = ports.settings.create;

@@ -12,6 +12,7 @@ import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
+import { isOf, isShown, withMade } from './made-refunds.ts';
 
 /** What a requested refund is, beside the earlier ones of its payment. */
 export type Recognised =
@@ -213,8 +214,8 @@ export function factsOf(node: RefundNode, exponent: number): RefundFacts {
 
 interface Look {
   link: Link;
-  /** As it was read now; null when it could not be read. */
-  order: Order | null;
+  /** As it was read now; `missing` when upstream does not know it, null when it could not be read. */
+  order: Order | 'missing' | null;
   /** The refund whose outcome this read found. */
   settled: Refund | null;
 }
@@ -228,18 +229,40 @@ export interface LookPlan {
   deadline: number;
 }
 
-/** Reads the order, applies it to the link, and settles a refund in doubt that the order shows, or never showed. */
+/**
+ * Reads the order, applies it to the link, and settles a refund in doubt that the order shows, or never showed. Where
+ * upstream does not know the order, the link shows what upstream answered about its refunds.
+ */
 export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Promise<Look> {
   const { order_id } = link;
   if (order_id === null) return { link, order: null, settled: null };
   const result = await ports.memory.mutex.run(`order:${order_id}`, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const order = await readOrder(ports, plan.token, order_id, plan.deadline);
-    if (order === null || order === 'missing') return { link: current, order: null };
+    if (order === null) return { link: current, order };
+    if (order === 'missing') return { link: await applyMade(ports, current, plan.exponent), order };
     return { link: await applyOrder(ports, current, order), order };
   });
-  if (result.order === null) return { ...result, settled: null };
+  if (result.order === null || result.order === 'missing') return { ...result, settled: null };
   return { ...result, settled: await settleDoubt(ports, result.link, result.order, plan.exponent) };
+}
+
+/** Moves the link by the refunds that upstream made and will not show: notices and merchant orders depend on the order. */
+async function applyMade(ports: Ports, link: Link, exponent: number): Promise<Link> {
+  if (link.order === null) return link;
+  const refunds = await ports.store.refunds.refunds(link.legacy_id);
+  const order = withMade(link.order, refunds, { sale_minor: link.amount_minor, exponent });
+  if (order === link.order) return link;
+  // The answers have no date. A later read has upstream's own, and is newer by what it shows beside.
+  return applyOrder(ports, link, { ...order, last_updated_date: new Date(ports.clock.now()).toISOString() });
+}
+
+/** The sums of a sale by its order, and by the refunds that upstream made and the order does not show. */
+export async function sumsWithMade(ports: Ports, link: Link, exponent: number): Promise<Sums> {
+  const sale_minor = link.amount_minor;
+  if (link.order === null) return sumsOf(null, sale_minor, exponent);
+  const refunds = await ports.store.refunds.refunds(link.legacy_id);
+  return sumsOf(withMade(link.order, refunds, { sale_minor, exponent }), sale_minor, exponent);
 }
 
 /** True while a refund of the sale has no outcome. */
@@ -310,9 +333,10 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
     isDue && token !== null ? await lookAtOrder(ports, link, { token, exponent, deadline }) : { link, order: null };
   const left = isDue ? await unfinishedRefunds(ports, result.link, exponent) : [];
   const age_ms = ports.clock.now() - Math.max(...left.map(({ refund }) => refund.created_at));
-  // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
+  // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment. An order that
+  // upstream does not know will not show how a refund ends.
   const isGivenUp = age_ms >= GIVEN_UP_AFTER_MS && result.order !== null && !left.some(({ refund }) => isOpen(refund));
-  const isUnseen = left.some(({ isShown }) => !isShown);
+  const isUnseen = left.some(({ is_shown }) => !is_shown);
   const isHopeless = age_ms >= UNREAD_FOR_MS && !isUnseen;
   const next_check_at =
     left.length === 0 || isGivenUp || isHopeless ? null : ports.clock.now() + pauseAfter(age_ms, isUnseen);
@@ -321,20 +345,17 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
 
 interface Unfinished {
   refund: Refund;
-  isShown: boolean;
+  is_shown: boolean;
 }
 
 /** Refunds without an outcome; made ones that the order doesn't show yet; and shown ones that are still `processing`. */
 async function unfinishedRefunds(ports: Ports, link: Link, exponent: number): Promise<Unfinished[]> {
-  const { ever_refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
-  const nodes = nodesOf(link.order);
   const unfinished: Unfinished[] = [];
   for (const refund of await ports.store.refunds.refunds(link.legacy_id)) {
     if (refund.state !== 'DONE' && !isOpen(refund)) continue;
-    const node = nodes.find(({ id }) => id !== undefined && id === refund.upstream_id);
-    const isRisen = ever_refunded_minor >= refund.refunded_before_minor + (refund.refunded_minor ?? 0);
-    const isShown = !isOpen(refund) && (node !== undefined || isRisen);
-    if (!isShown || node?.status === 'processing') unfinished.push({ refund, isShown });
+    const is_shown = !isOpen(refund) && isShown(link.order, refund, { sale_minor: link.amount_minor, exponent });
+    const node = nodesOf(link.order).find((one) => isOf(one, refund));
+    if (!is_shown || node?.status === 'processing') unfinished.push({ refund, is_shown });
   }
   return unfinished;
 }

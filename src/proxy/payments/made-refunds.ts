@@ -1,0 +1,65 @@
+/**
+ * Refunds that were made and that the stored order does not show: its read lags, or upstream shows the order no longer,
+ * as those older than three months (`docs/field-notes.md` Orders §3.2). Pure.
+ */
+import type { Order } from '../../contract/orders.ts';
+import { decimalOfMinor } from '../../mapping/values.ts';
+import type { Refund } from '../records/refunds.ts';
+import { hasFailed, nodesOf, type RefundNode, sumsOf } from '../sales/order-transition.ts';
+
+/** The terms of the sale on which its sums depend. */
+export interface SaleMoney {
+  /** The amount of the create, minor units. */
+  sale_minor: number;
+  /** Decimals of its currency. */
+  exponent: number;
+}
+
+/** True for the order's node of a stored refund: by upstream's id, or by the number where one of them has no id. */
+export function isOf({ id, reference_id: number }: RefundNode, { upstream_id, reference_id }: Refund): boolean {
+  if (id !== undefined && upstream_id !== null) return id === upstream_id;
+  return number !== undefined && number === reference_id;
+}
+
+/** Whether the order shows a refund that was made: it lists it, or its sum has risen by it since the request. */
+export function isShown(order: Order | null, refund: Refund, { sale_minor, exponent }: SaleMoney): boolean {
+  if (nodesOf(order).some((node) => isOf(node, refund))) return true;
+  // One whose amount is not known can't be counted.
+  if (refund.refunded_minor === null) return true;
+  return (
+    sumsOf(order, sale_minor, exponent).ever_refunded_minor >= refund.refunded_before_minor + refund.refunded_minor
+  );
+}
+
+/** The order with the refunds that upstream made, as it answered them; the same one when it shows all of them. */
+export function withMade(order: Order, refunds: readonly Refund[], sale: SaleMoney): Order {
+  if (order.status !== 'processed' && order.status !== 'refunded') return order;
+  return refunds
+    .filter((refund) => refund.state === 'DONE')
+    .reduce((shown, refund) => (isShown(shown, refund, sale) ? shown : withRefund(shown, refund, sale)), order);
+}
+
+function withRefund(order: Order, refund: Refund, { sale_minor, exponent }: SaleMoney): Order {
+  const { upstream_id, reference_id, upstream_status } = refund;
+  const refunded_minor = Number(refund.refunded_minor); // not null: such a one counts as shown
+  const [payment] = order.transactions?.payments ?? [];
+  const node: RefundNode = {
+    ...(upstream_id === null ? {} : { id: upstream_id }),
+    ...(payment?.id === undefined ? {} : { transaction_id: payment.id }),
+    ...(reference_id === null ? {} : { reference_id }),
+    amount: decimalOfMinor(BigInt(refunded_minor), exponent),
+    ...(upstream_status === null ? {} : { status: upstream_status }),
+  };
+  const listed = { ...order, transactions: { ...order.transactions, refunds: [...nodesOf(order), node] } };
+  if (hasFailed(node)) return listed;
+  const sums = sumsOf(order, sale_minor, exponent);
+  const is_all = refund.amount_minor === null || sums.refunded_minor + refunded_minor >= sums.paid_minor;
+  const states = is_all ? { status: 'refunded', status_detail: 'refunded' } : {};
+  const moved = { ...listed, status_detail: 'partially_refunded', ...states };
+  if (payment === undefined) return moved;
+  // Of the payment alone: without the sale's amount there is no cash beside it.
+  const before_minor = sumsOf(order, 0, exponent).refunded_minor;
+  const refunded_amount = decimalOfMinor(BigInt(before_minor + refunded_minor), exponent);
+  // An order has one payment.
+  return { ...moved, transactions: { ...moved.transactions, payments: [{ ...payment, refunded_amount, ...states }] } };
+}
