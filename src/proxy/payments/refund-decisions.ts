@@ -362,5 +362,5 @@ async function unfinishedRefunds(ports: Ports, link: Link, exponent: number): Pr
 
 /** Grows with age; a clock that was set back does not lengthen it. One that only has to end is read a dozen times a day. */
 function pauseAfter(age_ms: number, isUnseen: boolean): number {
-  return Math.max(FIRST_LOOK_MS, isUnseen ? Math.min(age_ms / 4, LONGEST_PAUSE_MS) : age_ms);
+  return Math.max(FIRST_LOOK_MS, isUnseen ? Math.min(Math.round(age_ms / 4), LONGEST_PAUSE_MS) : age_ms);
 }

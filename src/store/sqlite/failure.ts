@@ -9,6 +9,8 @@ const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;
 /** Errors that are not of SQLite are `failed`. */
 export function failureOf(error: unknown): Exclude<Failure, 'gone'> {
   if (!(error instanceof Database.SqliteError)) return 'failed';
+  // A value of the wrong type is a defect of this program; other constraints are rules that a unit may break.
+  if (error.code === 'SQLITE_CONSTRAINT_DATATYPE') return 'failed';
   if (error.code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';
   if (error.code.startsWith('SQLITE_FULL')) return 'full';
   if (error.code.startsWith('SQLITE_BUSY')) return 'busy';

@@ -50,6 +50,13 @@ export function linkTests(harness: Harness): void {
     expect(await store.audit.audits(10)).toEqual([]);
   });
 
+  it('fails, and reports no conflict, for a value that its column does not hold', async () => {
+    const link = await opened(store);
+    const broken = store.links.saveLink(link, { next_check_at: NOON + 0.25 });
+    await expect(broken).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'failed' } });
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+  });
+
   it('lets one of ten changes of one revision through', async () => {
     const link = await opened(store);
     const attempts = Array.from({ length: 10 }, (_, index) => store.links.saveLink(link, { attempts: index + 1 }));
