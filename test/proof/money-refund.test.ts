@@ -618,8 +618,13 @@ describe('a look', () => {
   it('at a link that is gone is decided on what was known of it', async () => {
     const link = await paid();
     stand.restart({ store: withMethods(stand.store, { link: async () => null }) });
-    stand.answers = [BROKEN];
-    expect(await look(link)).toEqual({ link, order: null, settled: null });
+    for (const [answer, order] of [
+      [BROKEN, null],
+      [GONE, 'missing'],
+    ] as const) {
+      stand.answers = [answer];
+      expect(await look(link)).toEqual({ link, order, settled: null });
+    }
   });
 
   it('that reads it moves the link, within the time of its caller', async () => {
@@ -854,6 +859,118 @@ describe('a refund of an order that upstream shows no longer', () => {
     stand.answers = [GONE];
     await lookAtOrder(stand.ports, unread, { token: TOKEN, exponent: 2, deadline: NOON + 9_000 });
     expect(await stored(link)).toBeNull();
+  });
+});
+
+describe('a refund in doubt of an order that upstream shows no longer', () => {
+  const shows = (...refunds: [number, number, string?][]): UpstreamOutcome => {
+    const listed = refunds.map(([id, amount, status = 'approved']) => ({ id, amount, status }));
+    const transaction_amount_refunded = listed.reduce(
+      (sum, { amount, status }) => sum + (status === 'rejected' ? 0 : amount),
+      0,
+    );
+    const status = transaction_amount_refunded >= 15 ? 'refunded' : 'approved';
+    return answered(200, { id: Number(PAYMENT), status, transaction_amount_refunded, refunds: listed });
+  };
+  const look = async (link: Link, payment?: Answer) => {
+    stand.asked.length = 0;
+    stand.answers = [GONE, ...(payment === undefined ? [] : [payment])];
+    return lookAtOrder(stand.ports, await stand.stored(link), {
+      token: TOKEN,
+      exponent: 2,
+      deadline: stand.now + 9_000,
+    });
+  };
+  const window = () => stand.ports.settings.create.replay_window_ms;
+  /** After the last moment at which its key might be sent again, and late effects of it. */
+  const later = async (link: Link, payment?: Answer): Promise<void> => {
+    stand.now = (await last(link)).created_at + window();
+    expect((await look(link, payment)).settled).toBeNull();
+    stand.now += LATE_EFFECT_MS;
+  };
+
+  it('was made when its payment shows it, and moves the sale', async () => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    const found = await look(link, shows([17, 5]));
+    expect(names()).toEqual(['get', 'payment']);
+    expect(found).toMatchObject({
+      order: 'missing',
+      settled: { id: row.id, state: 'DONE', reference_id: '17', refunded_minor: 500 },
+      link: { order: { status_detail: 'partially_refunded', transactions: { refunds: [{ reference_id: '17' }] } } },
+    });
+    await look(link);
+    expect(names(), 'nothing is in doubt').toEqual(['get']);
+  });
+
+  it('of all that was left was made when the payment is refunded', async () => {
+    const link = await paid();
+    stand.answers = [GONE, makes('REF1', '5.00'), GONE];
+    await refund(link, 500);
+    await stand.store.refunds.markRefundsKnown(link.legacy_id, stand.now, 1_500);
+    stand.answers = [GONE, BROKEN, BROKEN];
+    await refund(await stand.stored(link), 1_000);
+    // The first has the number 99, and is not taken for it.
+    expect((await look(link, shows([99, 5]))).settled).toBeNull();
+    expect(await look(link, shows([99, 5], [17, 10]))).toMatchObject({
+      settled: { state: 'DONE', reference_id: '17', refunded_minor: 1_000 },
+      link: { order: { status: 'refunded' } },
+    });
+  });
+
+  it.each<[string, Answer]>([
+    ['does not show it', shows()],
+    ['shows one that failed', shows([17, 5, 'rejected'])],
+    ['is not there', refusal(404, 'not_found')],
+    ['may not be read', refusal(403, 'forbidden')],
+  ])('is given up after the window when the payment %s', async (_what, payment) => {
+    const link = await paid();
+    const row = await doubt(link, 500);
+    await later(link, payment);
+    expect((await look(link, payment)).settled).toMatchObject({ id: row.id, state: 'REFUSED' });
+    stand.answers = [GONE, makes('REF2', '5.00'), GONE];
+    expect((await refund(await stand.stored(link), 500)).kind, 'the payment is free').toBe('made');
+  });
+
+  it.each<[string, Answer]>([
+    ['can not be read now', BROKEN],
+    ['is busy', answered(503)],
+    ['is limited', answered(429)],
+    ['is not shown to this token', answered(401)],
+    ['is unreadable', answered(200, { id: Number(PAYMENT) })],
+    ['is another one', answered(200, { id: 5, status: 'approved' })],
+    [
+      'belongs to another sale',
+      answered(200, { id: Number(PAYMENT), status: 'approved', external_reference: 'other' }),
+    ],
+  ])('is never given up while the payment %s', async (_what, payment) => {
+    const link = await paid();
+    await doubt(link, 500);
+    await later(link, payment);
+    expect((await look(link, payment)).settled).toBeNull();
+    expect((await look(link, shows([17, 5]))).settled).toMatchObject({ state: 'DONE' });
+  });
+
+  it.each<[string, Partial<Link>]>([
+    ['has a number of Puente itself', { payment_id: '8000000000000001' }],
+    ['was never read', { order: null }],
+  ])('is given up after the window, without a further call, where the sale %s', async (_what, change) => {
+    const link = await paid(change);
+    stand.answers = [GONE, BROKEN, BROKEN];
+    await refund(link, null);
+    await later(link);
+    expect((await look(link)).settled).toMatchObject({ state: 'REFUSED' });
+    expect(names()).toEqual(['get']);
+  });
+
+  it('is in doubt while only the order can not be read', async () => {
+    const link = await paid();
+    await doubt(link, 500);
+    stand.now += window() + LATE_EFFECT_MS;
+    stand.answers = [answered(503)];
+    const plan = { token: TOKEN, exponent: 2, deadline: stand.now + 9_000 };
+    expect((await lookAtOrder(stand.ports, link, plan)).settled).toBeNull();
+    expect(names()).toEqual(['get']);
   });
 });
 

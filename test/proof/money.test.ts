@@ -16,7 +16,7 @@ import {
 } from '../../src/contract/json.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { decimalText, minorUnits, requestedAmount } from '../../src/mapping/values.ts';
-import { withMade } from '../../src/proxy/payments/made-refunds.ts';
+import { asPaymentShows, withMade } from '../../src/proxy/payments/made-refunds.ts';
 import {
   factsOf,
   findRefund,
@@ -590,6 +590,43 @@ describe('an order that lags behind the refunds that were made', () => {
       ...cash,
       ...{ status: 'refunded', status_detail: 'refunded' },
       transactions: { refunds: [{ id: 'REF1', amount: '20.00', status: 'processed' }] },
+    });
+  });
+});
+
+describe('an order by its payment', () => {
+  it('has the refunds of the payment, by their numbers', () => {
+    const refunds = [
+      { id: 17, amount: exact('10.50'), status: 'approved' },
+      { id: 18, amount: 2, status: 'in_process' },
+      { id: 19, amount: 'much', status: 'rejected' },
+      { status: 'cancelled' },
+      null,
+    ];
+    const shown = asPaymentShows(
+      paid({ refunded_amount: '1.00' }, [{ id: 'REF1' }]),
+      { status: 'refunded', transaction_amount_refunded: exact('12.50'), refunds },
+      2,
+    );
+    expect(shown).toMatchObject({ id: ORDER_ID, status: 'refunded' });
+    expect(shown.transactions).toMatchObject({
+      payments: [{ id: 'PAY1', refunded_amount: '12.50' }],
+      refunds: [
+        { reference_id: '17', amount: '10.50', status: 'processed' },
+        { reference_id: '18', amount: '2.00', status: 'processing' },
+        { reference_id: '19', amount: undefined, status: 'failed' },
+        { status: 'failed' },
+        { status: 'processing' },
+      ],
+    });
+  });
+
+  it('is paid, and has none, where the payment says no more', () => {
+    const bare = { id: ORDER_ID, status: 'refunded' };
+    expect(asPaymentShows(bare, { status: 'approved' }, 2)).toEqual({
+      ...bare,
+      status: 'processed',
+      transactions: { payments: [{ refunded_amount: undefined }], refunds: [] },
     });
   });
 });

@@ -3,7 +3,7 @@
  * as those older than three months (`docs/field-notes.md` Orders §3.2). Pure.
  */
 import type { Order } from '../../contract/orders.ts';
-import { decimalOfMinor } from '../../mapping/values.ts';
+import { decimalOfMinor, decimalText, minorUnits } from '../../mapping/values.ts';
 import type { Refund } from '../records/refunds.ts';
 import { hasFailed, nodesOf, type RefundNode, sumsOf } from '../sales/order-transition.ts';
 
@@ -19,6 +19,11 @@ export interface SaleMoney {
 export function isOf({ id, reference_id: number }: RefundNode, { upstream_id, reference_id }: Refund): boolean {
   if (id !== undefined && upstream_id !== null) return id === upstream_id;
   return number !== undefined && number === reference_id;
+}
+
+/** The ids and numbers of upstream's refunds that belong to these. */
+export function namesOf(refunds: readonly Refund[]): string[] {
+  return refunds.flatMap(({ upstream_id, reference_id }) => [upstream_id, reference_id]).filter((one) => one !== null);
 }
 
 /** Whether the order shows a refund that was made: it lists it, or its sum has risen by it since the request. */
@@ -62,4 +67,28 @@ function withRefund(order: Order, refund: Refund, { sale_minor, exponent }: Sale
   const refunded_amount = decimalOfMinor(BigInt(before_minor + refunded_minor), exponent);
   // An order has one payment.
   return { ...moved, transactions: { ...moved.transactions, payments: [{ ...payment, refunded_amount, ...states }] } };
+}
+
+/** What the payments API calls a refund that gave nothing back. */
+const FAILED = ['rejected', 'cancelled'];
+
+/** The order with the refunds that its real payment shows, for an order that can't be read. @param payment any JSON. */
+export function asPaymentShows(order: Order, payment: Record<string, unknown>, exponent: number): Order {
+  const amountOf = (written: unknown): string | undefined =>
+    decimalText(minorUnits(String(written), exponent), exponent);
+  const refunds = Array.isArray(payment.refunds) ? payment.refunds : [];
+  const nodes = refunds.map((refund: { id?: unknown; amount?: unknown; status?: unknown } | null): RefundNode => {
+    const { id, amount, status } = refund ?? {};
+    const shown = status === 'approved' ? 'processed' : 'processing';
+    return {
+      reference_id: String(id),
+      amount: amountOf(amount),
+      status: FAILED.includes(String(status)) ? 'failed' : shown,
+    };
+  });
+  const [paid] = order.transactions?.payments ?? [];
+  const refunded_amount = amountOf(payment.transaction_amount_refunded);
+  const payments = [{ ...paid, refunded_amount }];
+  const status = payment.status === 'refunded' ? 'refunded' : 'processed';
+  return { ...order, status, transactions: { payments, refunds: nodes } };
 }

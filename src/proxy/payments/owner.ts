@@ -4,7 +4,7 @@ import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
-import type { UpstreamOutcome } from '../upstream/upstream.ts';
+import { SHORTEST_READ_MS, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
 /** The fields of a payment that identify its sale. Only these are cached, because there may be thousands. */
@@ -59,9 +59,15 @@ async function readTraits(ports: Ports, token: Secret, merchant_id: string, paym
   );
 }
 
-/** @param payment_id digits. */
-export function sendPaymentRead(ports: Ports, token: Secret, payment_id: string): Promise<UpstreamOutcome> {
-  const { timeout_ms } = ports.settings.reads;
+/** @param payment_id digits. @param deadline epoch ms, cuts the read. */
+export function sendPaymentRead(
+  ports: Ports,
+  token: Secret,
+  payment_id: string,
+  deadline = Number.POSITIVE_INFINITY,
+): Promise<UpstreamOutcome> {
+  const left_ms = Math.max(deadline - ports.clock.now(), SHORTEST_READ_MS);
+  const timeout_ms = Math.min(ports.settings.reads.timeout_ms, left_ms);
   const path = `/v1/payments/${payment_id}`;
   return ports.upstreams.orders.send({ name: 'payment', method: 'GET', path, token, timeout_ms });
 }

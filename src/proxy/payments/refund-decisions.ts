@@ -1,18 +1,21 @@
 /** Refunds: new, repeated or conflicting; what an outcome means; and how doubt ends (`docs/protocol.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
+import { payment } from '../../contract/payments.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import { tickOf } from '../clock.ts';
+import { isSyntheticPayment } from '../ids.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund, RefundChange } from '../records/refunds.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
-import { credentialOf } from '../routing/merchant-identity.ts';
+import { credentialOf, distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { cashOf, hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
-import { applyOrder, changeLink } from '../sales/settle.ts';
+import { applyOrder, changeLink, paymentContradictionIn } from '../sales/settle.ts';
 import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { isOf, isShown, withMade } from './made-refunds.ts';
+import { asPaymentShows, isOf, isShown, namesOf, withMade } from './made-refunds.ts';
+import { sendPaymentRead } from './owner.ts';
 
 /** What a requested refund is, beside the earlier ones of its payment. */
 export type Recognised =
@@ -154,16 +157,17 @@ export function isEverything(
 
 /**
  * Facts of a refund in doubt; null when the fresh order does not show it.
- * @param claimed ids of the other refunds. @param sale_minor the amount of the create.
+ * @param claimed ids and numbers of the other refunds. @param sale_minor the amount of the create.
  */
 export function findRefund(
   order: Order,
   refund: Refund,
-  claimed: readonly (string | null)[],
+  claimed: readonly string[],
   sale_minor: number,
   exponent: number,
 ): RefundFacts | null {
-  const isClaimed = (node: RefundNode): boolean => node.id !== undefined && claimed.includes(node.id);
+  const isClaimed = ({ id, reference_id }: RefundNode): boolean =>
+    [id, reference_id].some((one) => one !== undefined && claimed.includes(one));
   // A lagging read may have missed them when this refund was requested; they were made before it.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
@@ -231,7 +235,7 @@ export interface LookPlan {
 
 /**
  * Reads the order, applies it to the link, and settles a refund in doubt that the order shows, or never showed. Where
- * upstream does not know the order, the link shows what upstream answered about its refunds.
+ * upstream does not know the order, its payment decides, and the link shows what was answered about its refunds.
  */
 export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Promise<Look> {
   const { order_id } = link;
@@ -239,16 +243,19 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
   const result = await ports.memory.mutex.run(`order:${order_id}`, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const order = await readOrder(ports, plan.token, order_id, plan.deadline);
-    if (order === null) return { link: current, order };
-    if (order === 'missing') return { link: await applyMade(ports, current, plan.exponent), order };
+    if (order === null || order === 'missing') return { link: current, order };
     return { link: await applyOrder(ports, current, order), order };
   });
-  if (result.order === null || result.order === 'missing') return { ...result, settled: null };
-  return { ...result, settled: await settleDoubt(ports, result.link, result.order, plan.exponent) };
+  if (result.order === null) return { ...result, settled: null };
+  const settled = await settleDoubt(ports, result.link, result.order, plan);
+  if (result.order !== 'missing') return { ...result, settled };
+  const made = ports.memory.mutex.run(`order:${order_id}`, () => applyMade(ports, result.link, plan.exponent));
+  return { link: await made, order: 'missing', settled };
 }
 
 /** Moves the link by the refunds that upstream made and will not show: notices and merchant orders depend on the order. */
-async function applyMade(ports: Ports, link: Link, exponent: number): Promise<Link> {
+async function applyMade(ports: Ports, known: Link, exponent: number): Promise<Link> {
+  const link = (await ports.store.links.link(known.legacy_id)) ?? known;
   if (link.order === null) return link;
   const refunds = await ports.store.refunds.refunds(link.legacy_id);
   const order = withMade(link.order, refunds, { sale_minor: link.amount_minor, exponent });
@@ -271,22 +278,45 @@ export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
 }
 
 /** A refund past its repeats, and not shown for `LATE_EFFECT_MS`, never happened; it must not block its payment. */
-async function settleDoubt(ports: Ports, link: Link, order: Order, exponent: number): Promise<Refund | null> {
-  const { legacy_id, amount_minor } = link;
+async function settleDoubt(ports: Ports, link: Link, read: Order | 'missing', plan: LookPlan): Promise<Refund | null> {
+  const { legacy_id, order_id } = link;
   const refunds = await ports.store.refunds.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);
   if (doubtful === undefined) return null;
-  const claimed = refunds.map((one) => one.upstream_id);
-  const facts = findRefund(order, doubtful, claimed, amount_minor, exponent);
+  const order = read === 'missing' ? await orderByPayment(ports, link, plan) : read;
+  if (order === null) return null;
+  const facts =
+    order === 'missing' ? null : findRefund(order, doubtful, namesOf(refunds), link.amount_minor, plan.exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
   const isGivenUp = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   // After a total refund it neither happened nor can, unless that one fails.
-  const isRefunded = order.status === 'refunded' && !nodesOf(order).some(({ status }) => status === 'processing');
+  const isRefunded =
+    order !== 'missing' && order.status === 'refunded' && !nodesOf(order).some(({ status }) => status === 'processing');
   if (!isGivenUp && !isRefunded) return null;
-  ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
+  ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: String(order_id) });
   return ports.store.refunds.saveRefund(doubtful, { state: 'REFUSED' });
 }
+
+/**
+ * Where upstream does not know the order: the order as its real payment shows it. `missing` when there is no such
+ * payment, or none that this token may read; null when it can't be read now, which proves nothing.
+ */
+async function orderByPayment(ports: Ports, link: Link, plan: LookPlan): Promise<Order | 'missing' | null> {
+  const { payment_id, order } = link;
+  if (order === null || payment_id === null || isSyntheticPayment(payment_id)) return 'missing';
+  const outcome = await sendPaymentRead(ports, plan.token, payment_id, plan.deadline);
+  if (outcome.kind !== 'answered') return null;
+  const { status, body } = outcome;
+  if (status === 401) await distrust(ports, plan.token);
+  if (status !== 200) return status < 400 || status >= 500 || PASSING.has(status) ? null : 'missing';
+  const parsed = payment.safeParse(body);
+  if (!parsed.success || String(parsed.data.id) !== payment_id) return null;
+  return paymentContradictionIn(link, parsed.data) === null ? asPaymentShows(order, parsed.data, plan.exponent) : null;
+}
+
+/** Refusals of a read that may be granted later. */
+const PASSING = new Set([401, 408, 425, 429]);
 
 /**
  * Ms in which reads of this process have not shown it since it was last sent, which changed the row's revision. By the

@@ -9,6 +9,7 @@ import type { Refund } from '../records/refunds.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { nodesOf } from '../sales/order-transition.ts';
+import { namesOf } from './made-refunds.ts';
 import { factsOf, findRefund, isOpen, type RefundFacts } from './refund-decisions.ts';
 
 /** All refunds of the stored order, oldest first. */
@@ -80,7 +81,7 @@ function amountOf(refund: unknown, exponent: number): number {
 /** Refunds of tills with upstream's ids, which the order may show before the answer arrives. */
 async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const rows = await ports.store.refunds.refunds(link.legacy_id);
-  const claimed = rows.map((one) => one.upstream_id);
+  const claimed = namesOf(rows);
   return rows.map((row) => {
     const { order, amount_minor } = link;
     const found = isOpen(row) && order !== null ? findRefund(order, row, claimed, amount_minor, exponent) : null;
