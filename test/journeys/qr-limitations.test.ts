@@ -373,6 +373,23 @@ describe('payments', () => {
     for (const one of [direct, orders]) expect(String(one.merchant_order_id)).toBe(one.order_id);
   });
 
+  limitation('LIM-99', async () => {
+    const part = (amount: number): QrStep => ({ call: 'POST /v1/payments/{payment}/refunds', body: { amount } });
+    const price = argentina.total;
+    const changes = { cash_out: { amount: 100 }, total_amount: price + 100 };
+    const found = await each(async (till, world) => {
+      const body = { may_hand_out_cash: true };
+      await call(`${world.control_url}/_sandbox/merchants/${world.merchant}`, { method: 'PUT', body });
+      await till.run([sale(v2, changes), OPENED, ...pay(v2)]);
+      // The goods, more than they cost, the goods in two parts, and then all that is left: the cash.
+      const lines = await till.run([part(price), part(price + 1), part(price - 1), part(1), part(100)]);
+      const shown = /^< (\d+) .*?(?:"code":(\d+)|"amount":(\d+))/;
+      return lines.flatMap((line) => shown.exec(line)?.slice(1).filter(Boolean).join(' ') ?? []);
+    });
+    expect(found.orders).toEqual(['400 2085', '400 4017', '201 240', '201 1', '201 100']);
+    expect(found.direct[0]).toBe('201 241');
+  });
+
   limitation('LIM-44', async () => {
     const search = searchOf('INV-0001');
     const found = await compare(
