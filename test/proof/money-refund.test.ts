@@ -259,6 +259,17 @@ describe('a refund', () => {
     expect(posts()[2]?.timeout_ms).toBe(250);
   });
 
+  it.each<[string, Partial<Link>, Parameters<typeof refused>[1]]>([
+    ['whose order has no payment', { order: { id: orderId(1), status: 'processed' } }, 'partial_unsupported'],
+    ['whose order was never read', { order: null }, 'unavailable'],
+  ])('of a part is refused for a sale %s, and holds nothing', async (_what, change, error) => {
+    const link = await paid(change);
+    expect(await refund(link, 500)).toEqual(answerOf(error));
+    expect([posts(), await rows(link)]).toEqual([[], []]);
+    stand.answers = [BROKEN, makes('REF1', '15.00')];
+    expect((await refund(link, null)).kind, 'all of it needs none').toBe('made');
+  });
+
   it('is not begun without room on the disk', async () => {
     const link = await paid();
     const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;

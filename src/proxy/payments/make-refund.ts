@@ -81,6 +81,9 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   // The stored order never goes back in time; a lagging read may, and an old order can't be read.
   const sums = await sumsWithMade(ports, link, exponent);
   const requested = newRefund(ports, call, link, requested_minor, sums);
+  // A part is one of the order's payment. A sale that is all cash has none, and one that was never read shows none.
+  if (requested.amount_minor !== null && transactionOf(link) === undefined)
+    return refusedAs(call, link.order === null ? 'unavailable' : 'partial_unsupported');
   const { received_at: arrived_at } = call;
   const { join_window_ms } = ports.settings.create;
   const result: { recognised: Recognised } = { recognised: { kind: 'new' } };
@@ -139,7 +142,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   ports.memory.failpoint('refund.answer_read');
   const requested = {
     amount_minor: refund.amount_minor,
-    transaction_id: link.order?.transactions?.payments?.[0]?.id,
+    transaction_id: transactionOf(link),
     has_cash: cashOf(link.order, link.amount_minor, plan.exponent) > 0,
   };
   const verdict = judgeRefund(outcome, order_id, requested, plan.exponent, repeated);
@@ -182,8 +185,7 @@ async function findOut(
 function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
   const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;
-  const transaction_id = link.order?.transactions?.payments?.[0]?.id;
-  const part = amount_minor === null ? {} : { refund_minor: amount_minor, transaction_id };
+  const part = amount_minor === null ? {} : { refund_minor: amount_minor, transaction_id: transactionOf(link) };
   const { value } = ports.tables.request(
     call.operation,
     { path: call.path, query: call.query, headers: call.headers, body: call.body },
@@ -200,6 +202,10 @@ function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<Upstrea
       timeout_ms: Math.min(left_ms, ports.settings.create.attempt_timeout_ms),
     });
   });
+}
+
+function transactionOf({ order }: Link): string | undefined {
+  return order?.transactions?.payments?.[0]?.id;
 }
 
 function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: number | null, sums: Sums): Refund {
