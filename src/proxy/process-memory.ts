@@ -64,12 +64,12 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       spent: createLru<true>(REFERENCES_REMEMBERED),
       /** When this process opened a sale: monotonic ms. */
       opened: createLru<number>(SALES_REMEMBERED),
-      /** Sales that this process answered 2xx for the first time, by `requestOf`: monotonic ms (`proxy/sales/create.ts`). */
+      /** Sales that this process answered 2xx for the first time, lost answers left out, by `requestOf`: monotonic ms (`proxy/sales/create.ts`). */
       answered: createLru<{ legacy_id: string; at_ms: number }>(SALES_REMEMBERED),
       /** What this process knows of its answers with a sale (`proxy/sales/known-to-till.ts`). */
       acknowledged: createLru<Acknowledged>(SALES_REMEMBERED),
-      /** Takes back what an answer that was not delivered has acknowledged; by `requestOf`, until the store has it. */
-      taken_back: createLru<() => Promise<void>>(DOUBTS_REMEMBERED),
+      /** Writes what became of answers and could not be stored yet; by `requestOf`, then by legacy id. */
+      unsaved: createLru<Map<string, () => Promise<void>>>(DOUBTS_REMEMBERED),
       /** Sales that their tills know although the store could not record it (`proxy/sales/known-to-till.ts`). */
       known: createLru<true>(SALES_REMEMBERED),
       reads: createRecentReads(parts.now),
@@ -107,7 +107,7 @@ export interface Flight {
   sent: Promise<Sent>;
 }
 
-/** A 2xx with a sale. `at`: the `acknowledged_at` committed for it. `fate`: of this process's answers with the sale. */
+/** `at`: the `acknowledged_at` that this process committed last, or tried to. `fate`: of its answers with the sale. */
 export interface Acknowledged {
   at: number;
   fate: 'under way' | 'delivered' | 'taken back';

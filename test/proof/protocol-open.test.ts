@@ -55,6 +55,7 @@ const QR_ORDER = {
 };
 const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
   callOf(stand, 'qr.create_code', { body: CODE, ...change });
+const keyedB = { headers: { 'x-idempotency-key': 'b' } };
 const openCode = async (change: Partial<LegacyCall> = {}) =>
   createDynamicCode(stand.ports, codeCall(await chosen(change)));
 
@@ -368,6 +369,64 @@ describe('what upstream said', () => {
       for (const [which, whole] of closed) await answers[which](whole);
       expect(one).not.toBe(stand.ports);
       expect((await acknowledged())[0] === null).toBe(expected === null);
+    });
+
+    it('all three are lost, one of them while the last is committed', async () => {
+      const { store } = stand;
+      let meanwhile = async (): Promise<void> => undefined;
+      const saveLink: Store['links']['saveLink'] = async (link, change, extra) => {
+        if (change.client_answer === 'maybe') await meanwhile();
+        return store.links.saveLink(link, change, extra);
+      };
+      stand.restart({ store: withMethods(store, { saveLink }) });
+      stand.answers = [creates()];
+      const [first, retry] = [await closing(), await closing()];
+      await first(false);
+      stand.now += 1_000;
+      meanwhile = () => retry(false);
+      await (await closing())(false);
+      expect(await acknowledged()).toEqual([null]);
+    });
+
+    it.each<[string, number, boolean]>([
+      ['that is not stored at once does not undo a delivered one', 2, true],
+      ['that is stored, while the delivered one is not at once', 0, true],
+    ])('a loss %s', async (_what, failures_before, whole) => {
+      const { store } = stand;
+      let failures = 0;
+      const saveLink: Store['links']['saveLink'] = (link, change, extra) =>
+        failures-- > 0
+          ? Promise.reject(new PuenteError('store_failed', 'the connection is gone'))
+          : store.links.saveLink(link, change, extra);
+      stand.restart({ store: withMethods(store, { saveLink }) });
+      stand.answers = [creates()];
+      const [first, retry] = [await closing(), await closing()];
+      failures = failures_before;
+      const lost = first(false);
+      if (failures_before === 0) {
+        await lost;
+        failures = 2;
+      }
+      await Promise.all([lost, retry(whole)]);
+      expect(await acknowledged()).toEqual([expect.any(Number)]);
+    });
+
+    it('two equal sales lost while nothing can be stored are both taken back by the next equal create', async () => {
+      const { store } = stand;
+      let is_dead = false;
+      const saveLink: Store['links']['saveLink'] = (link, change, extra) =>
+        is_dead
+          ? Promise.reject(new PuenteError('store_failed', 'the connection is gone'))
+          : store.links.saveLink(link, change, extra);
+      stand.restart({ store: withMethods(store, { saveLink }) });
+      stand.answers = [creates(QR_ORDER), creates(QR_ORDER, 2), creates(QR_ORDER, 3)];
+      const codes = [await openCode({ headers: { 'x-idempotency-key': 'a' } }), await openCode(keyedB)];
+      is_dead = true;
+      for (const code of codes)
+        await expect(code.kind === 'answer' ? code.onClosed?.(false) : null).rejects.toThrow('the connection is gone');
+      is_dead = false;
+      await openCode({ headers: { 'x-idempotency-key': 'c' } });
+      expect((await acknowledged()).toSorted()).toEqual([expect.any(Number), null, null]);
     });
 
     it('the answer of an earlier process is the first one for good', async () => {

@@ -109,24 +109,37 @@ describe('an order that nobody was told of and that a dead process may have take
     ]);
   });
 
-  it.each<[string, Record<string, unknown>, string]>([
-    ['still there', {}, 'LIVE'],
-    ['paid', PAID, 'DONE'],
-  ])('is told when it is %s', async (_what, facts, state) => {
-    stand.answers = [answered(200, orderOf(facts))];
+  it('is told when it is paid', async () => {
+    stand.answers = [answered(200, orderOf(PAID))];
     const link = await known(MARKED);
-    stand.now += stand.ports.settings.create.attempt_timeout_ms;
-    expect(await send(link)).toMatchObject({ kind: 'created', link: { state, client_answer: 'maybe' } });
+    expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'DONE', client_answer: 'maybe' } });
     expect(stand.asked.map(({ name }) => name)).toEqual(['get']);
   });
 
-  it('is told to nobody while the cancel of another process may be on its way, unless it is paid', async () => {
-    stand.answers = [answered(200, orderOf()), answered(200, orderOf(PAID, 5))];
+  it('is told when it is still there once no cancel of another process can be on its way, and to nobody before', async () => {
+    stand.answers = [answered(200, orderOf()), answered(200, orderOf())];
     const link = await known(MARKED);
     expect(await send(link)).toMatchObject({ kind: 'in_doubt' });
     expect(await stand.stored(link)).toMatchObject({ client_answer: 'error' });
-    stand.now += 1;
-    expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'DONE', client_answer: 'maybe' } });
+    stand.now += stand.ports.settings.create.attempt_timeout_ms;
+    expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'LIVE', client_answer: 'maybe' } });
+    expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'get']);
+  });
+
+  it('is told to nobody when another process marks its cancel anew before the order is read', async () => {
+    const link = await known(MARKED);
+    stand.now += 60_000;
+    const { store } = stand;
+    let reads = 0;
+    const marked = async (legacy_id: string) => {
+      if (++reads === 2)
+        await store.links.saveLink(await stand.stored(link), { cancel: 'sent', updated_at: stand.now });
+      return store.links.link(legacy_id);
+    };
+    stand.restart({ store: withMethods(store, { link: marked }) });
+    stand.answers = [answered(200, orderOf())];
+    expect(await send(link)).toMatchObject({ kind: 'in_doubt' });
+    expect(reads).toBeGreaterThan(1);
   });
 
   it.each<[string, Partial<Link>, string, string]>([

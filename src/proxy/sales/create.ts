@@ -11,7 +11,7 @@ import type { Sent } from '../process-memory.ts';
 import { hasEnded, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Met } from '../store.ts';
-import { answerSale, storedNotes, takeBack } from './known-to-till.ts';
+import { answerSale, savedAnswers, storedNotes, takeBack } from './known-to-till.ts';
 import { type Link, requestOf, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
@@ -167,7 +167,7 @@ async function openRow(
   const windows = windowsOf(ports, link);
   const { clock, memory } = ports;
   await storedNotes(ports, link.merchant_id);
-  await memory.sales.taken_back.get(requestOf(link))?.();
+  await savedAnswers(ports, link);
   const meanwhile = await answeredMeanwhile(ports, link, received_at);
   // Its till sent this create before any answer: what it came to know since then does not count.
   const retriable = meanwhile === null ? null : { ...meanwhile, acknowledged_at: null, known_by: null };

@@ -27,9 +27,9 @@ export function noteAnswered({ memory }: Ports, link: Link): void {
 export function answerSale(ports: Ports, link: Link, answer: Answered): Answered {
   const onClosed = async (whole: boolean): Promise<void> => {
     const own = ports.memory.sales.acknowledged.get(link.legacy_id);
-    if (!whole) return takeBack(ports, link);
-    const is_kept = own !== undefined && own.fate !== 'taken back' && own.at === link.acknowledged_at;
-    if (is_kept) own.fate = 'delivered';
+    const is_own = own?.at === link.acknowledged_at;
+    if (!whole) return is_own ? takeBack(ports, link) : undefined;
+    if (is_own && own.fate !== 'taken back') own.fate = 'delivered';
     else if (own !== undefined || isRecent(ports, link)) await acknowledgeAgain(ports, link);
   };
   return { ...answer, onClosed };
@@ -41,33 +41,51 @@ function isRecent({ clock, settings }: Ports, { acknowledged_at }: Link): boolea
 }
 
 /** A delivered answer whose acknowledgement was taken back with a lost one, or may be taken back by another process. */
-async function acknowledgeAgain(ports: Ports, link: Link): Promise<void> {
+function acknowledgeAgain(ports: Ports, link: Link): Promise<void> {
   const at = acknowledging(ports, link);
   ports.memory.sales.acknowledged.set(link.legacy_id, { at, fate: 'delivered' });
   noteAnswered(ports, link);
-  await saveAcknowledged(ports, link, at, (found) => found === null || found === link.acknowledged_at);
+  return saveAcknowledged(ports, link, at, (found) => found === null || found === link.acknowledged_at);
 }
-
-/** Before each attempt to take an acknowledgement back, while the store can't write; the next equal create tries, too. */
-const TAKE_BACK_PAUSES_MS = [0, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
 
 /** An answer with the sale was lost, and none was delivered: its next equal create is a retry. @throws PuenteError store_failed. */
 export async function takeBack(ports: Ports, link: Link): Promise<void> {
-  const { acknowledged, answered, taken_back } = ports.memory.sales;
+  const { acknowledged, answered } = ports.memory.sales;
   const own = acknowledged.get(link.legacy_id);
   if (own?.fate !== 'under way') return;
   own.fate = 'taken back';
+  answered.delete(requestOf(link));
+  await saveAcknowledged(ports, link, null, (found) => found === own.at);
+}
+
+/** Before each attempt to store what became of a sale's answers; later, the next equal create tries. */
+const SAVE_PAUSES_MS = [0, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+
+/** Again and again while the store can't write, unless another answer with the sale has ended since. */
+async function saveAcknowledged(
+  ports: Ports,
+  link: Link,
+  acknowledged_at: number | null,
+  isMeant: (found: number | null) => boolean,
+): Promise<void> {
+  const { legacy_id, merchant_id } = link;
+  const { unsaved } = ports.memory.sales;
   const request = requestOf(link);
-  answered.delete(request);
-  const save = async (): Promise<void> => {
-    await saveAcknowledged(ports, link, null, (found) => found === own.at);
-    if (taken_back.get(request) === save) taken_back.delete(request);
-  };
-  taken_back.set(request, save);
+  const of_request = unsaved.get(request) ?? new Map<string, () => Promise<void>>();
+  const save = (): Promise<void> =>
+    storeNote(ports, merchant_id, async () => {
+      if (of_request.get(legacy_id) !== save) return;
+      const latest = (await ports.store.links.link(legacy_id)) ?? link;
+      await changeLink(ports, latest, (current) =>
+        isMeant(current.acknowledged_at) ? { change: { acknowledged_at } } : null,
+      );
+      if (of_request.get(legacy_id) === save) of_request.delete(legacy_id);
+    });
+  of_request.set(legacy_id, save);
+  unsaved.set(request, of_request);
   let cause: unknown = null;
-  for (const pause_ms of TAKE_BACK_PAUSES_MS) {
+  for (const pause_ms of SAVE_PAUSES_MS) {
     if (pause_ms > 0) await ports.clock.sleep(pause_ms);
-    if (taken_back.get(request) !== save) return; // an equal create did it
     cause = await save().then(
       () => null,
       (error: unknown) => error,
@@ -77,18 +95,9 @@ export async function takeBack(ports: Ports, link: Link): Promise<void> {
   throw cause;
 }
 
-function saveAcknowledged(
-  ports: Ports,
-  link: Link,
-  acknowledged_at: number | null,
-  isMeant: (found: number | null) => boolean,
-): Promise<unknown> {
-  return storeNote(ports, link.merchant_id, async () => {
-    const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
-    await changeLink(ports, latest, (current) =>
-      isMeant(current.acknowledged_at) ? { change: { acknowledged_at } } : null,
-    );
-  });
+/** Stores what became of the answers with equal sales, if that failed before. @throws PuenteError store_failed. */
+export async function savedAnswers({ memory }: Ports, link: Link): Promise<void> {
+  for (const save of memory.sales.unsaved.get(requestOf(link))?.values() ?? []) await save();
 }
 
 /** Marks a sale as known to its till (`docs/protocol.md` §3.9); only in memory when the store can't write. */
@@ -142,7 +151,7 @@ function onceSent(ports: Ports, merchant_id: string, answer: Answered, note: (at
 }
 
 /** Stores what an answer has made known, so that `storedNotes` waits for it. */
-export function storeNote({ memory }: Ports, merchant_id: string, note: () => Promise<unknown>): Promise<unknown> {
+export function storeNote<Noted>({ memory }: Ports, merchant_id: string, note: () => Promise<Noted>): Promise<Noted> {
   return memory.mutex.run(notesOf(merchant_id), note);
 }
 

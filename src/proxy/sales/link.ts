@@ -76,7 +76,7 @@ export interface Link {
   legacy_state_at: number;
   /** `sent`: Puente's cancel may have reached upstream; `acknowledged`: the answer that it succeeded was delivered. */
   cancel: 'sent' | 'acknowledged' | null;
-  /** Epoch ms of the delivered answer: when a 2xx was first about to leave (`client_answer` maybe); null before. */
+  /** Epoch ms of the delivered answer: when the first 2xx that was not lost was about to leave, or had left; else null. */
   acknowledged_at: number | null;
   /**
    * How the till came to know the sale (`docs/protocol.md` §3.9). `till`: it read, canceled or refunded it. `notice`:

@@ -90,7 +90,8 @@ async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Pro
   const reads_before = ports.memory.sales.reads.number(order_id);
   const latest = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
   if (ports.memory.sales.reads.number(order_id) <= reads_before) return null;
-  const is_on_its_way = ports.clock.now() - link.updated_at < ports.settings.create.attempt_timeout_ms;
+  const marked_at = Math.max(link.updated_at, latest.updated_at);
+  const is_on_its_way = ports.clock.now() - marked_at < ports.settings.create.attempt_timeout_ms;
   return is_on_its_way && latest.order?.status === 'created' ? null : latest;
 }
 
@@ -177,7 +178,7 @@ async function commitAnswer(ports: Ports, link: Link, plan: SendPlan): Promise<S
   return { kind: 'created', link: saved };
 }
 
-/** Committed before each 2xx, and taken back if none leaves whole; `acknowledged_at` is the time of the first. */
+/** Committed before each 2xx, and taken back if none leaves whole; `acknowledged_at` is the time of the first that did. */
 function answeredAt({ acknowledged_at }: Link, at: number): LinkChange {
   return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? at };
 }
