@@ -373,7 +373,7 @@ describe('payments', () => {
     for (const one of [direct, orders]) expect(String(one.merchant_order_id)).toBe(one.order_id);
   });
 
-  limitation('LIM-92', async () => {
+  limitation('LIM-93', async () => {
     const part = (amount: number): QrStep => ({ call: 'POST /v1/payments/{payment}/refunds', body: { amount } });
     const price = argentina.total;
     const changes = { cash_out: { amount: 100 }, total_amount: price + 100 };
