@@ -11,7 +11,13 @@ import {
   upstreamRefusal,
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
-import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
+import {
+  routeOf,
+  SHORTEST_READ_MS,
+  sendUntilReady,
+  type UpstreamCall,
+  type UpstreamOutcome,
+} from '../upstream/upstream.ts';
 
 /** Both calls may be repeated: a list is a read, and setting a mode is idempotent. */
 const ATTEMPTS = 2;
@@ -94,16 +100,22 @@ function answerWith(ports: Ports, call: LegacyCall, source: unknown): LegacyAnsw
   return answered(200, value.body);
 }
 
-/** Repeats while upstream is not ready and the till waits, and once more after a lost or failed answer. */
+/**
+ * Repeats while upstream is not ready and the till waits, and once more after a lost or failed answer. All calls of one
+ * operation share the till's deadline, because tills give up soon after it (`docs/field-notes.md` Point §4.1).
+ */
 function send(ports: Ports, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
   const deadline = received_at + ports.settings.create.deadline_ms;
-  return sendUntilReady(ports, deadline, () => sendTwice(ports, request));
+  return sendUntilReady(ports, deadline, () => sendTwice(ports, request, deadline));
 }
 
-async function sendTwice(ports: Ports, call: UpstreamCall): Promise<UpstreamOutcome> {
-  let outcome = await ports.upstreams.orders.send(call);
-  for (let attempt = 1; attempt < ATTEMPTS && worthRepeating(outcome) && ports.memory.retries.spend(); attempt++) {
-    outcome = await ports.upstreams.orders.send(call);
+async function sendTwice(ports: Ports, call: UpstreamCall, deadline: number): Promise<UpstreamOutcome> {
+  let outcome: UpstreamOutcome = { kind: 'not_sent', cause: 'no time is left for the call' };
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const left_ms = deadline - ports.clock.now();
+    if (left_ms < SHORTEST_READ_MS) break;
+    if (attempt > 0 && !(worthRepeating(outcome) && ports.memory.retries.spend())) break;
+    outcome = await ports.upstreams.orders.send({ ...call, timeout_ms: Math.min(call.timeout_ms, left_ms) });
   }
   return outcome;
 }
