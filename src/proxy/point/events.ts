@@ -6,6 +6,7 @@ import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';
 import { asUpstreamSays, searchLegacy, warnOfLegacy } from '../payments/legacy-search.ts';
 import type { Ports } from '../ports.ts';
+import { stageInForce } from '../routing/stage.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { markShown } from './read.ts';
 
@@ -15,7 +16,10 @@ const MAX_EVENT_DAYS = 30;
 const MAX_EVENTS = 10_000;
 const LEGACY_PATH = '/point/integration-api/payment-intents/events';
 
-/** `GET …/payment-intents/events`: both lanes, newest first. While legacy fails, Puente's own, else legacy's error. */
+/**
+ * `GET …/payment-intents/events`: both lanes, newest first. While legacy fails, Puente's own, else legacy's error; once
+ * legacy no longer has the route, Puente's own list, which may be empty.
+ */
 export async function listEvents(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const parsed = listEventsRequest.safeParse({ query: call.query });
   const from = parsed.success ? dayStart(parsed.data.query.startDate) : null;
@@ -29,7 +33,7 @@ export async function listEvents(ports: Ports, call: LegacyCall): Promise<Legacy
   ]);
   const theirs = foundBy(outcome);
   if (theirs !== null) return answered(200, { events: newestFirst([...ours, ...theirs]) });
-  if (ours.length === 0) return asUpstreamSays(ports, call, outcome);
+  if (ours.length === 0 && !isOver(ports, call, outcome)) return asUpstreamSays(ports, call, outcome);
   warnOfLegacy(ports, call, outcome);
   return answered(200, { events: ours });
 }
@@ -57,6 +61,15 @@ const legacyEvents = z.object({ events: z.array(z.looseObject({ created_on: z.st
 function foundBy(outcome: UpstreamOutcome): HistoryEvent[] | null {
   if (outcome.kind !== 'answered' || outcome.status !== 200) return null;
   return legacyEvents.safeParse(outcome.body).success ? (outcome.body as { events: HistoryEvent[] }).events : null;
+}
+
+/** Statuses of a route that does not exist any more; no other failure shows that legacy has no events. */
+const GONE = [404, 410];
+
+/** True when the merchant's sales are all on orders, and legacy has ended this list. */
+function isOver(ports: Ports, { merchant, operation }: LegacyCall, outcome: UpstreamOutcome): boolean {
+  const { stage } = stageInForce(ports.settings, merchant, operation.kind);
+  return stage === 'orders' && outcome.kind === 'answered' && GONE.includes(outcome.status);
 }
 
 function newestFirst(events: HistoryEvent[]): HistoryEvent[] {
