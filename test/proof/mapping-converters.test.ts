@@ -49,6 +49,7 @@ describe('payments', () => {
     ['payment_status', 'failed', [], value('rejected')],
     ['payment_status', 'teleported', [], value('in_process')],
     ['payment_status', 'processed', ['in_review'], value('in_process')],
+    ['payment_status', 'failed', ['in_review'], value('rejected')],
     ['payment_status_detail', 'accredited', [], value('accredited')],
     ['payment_status_detail', 'canceled_by_api', [], value('by_collector')],
     ['payment_status_detail', 'accredited', ['partially_refunded'], value('partially_refunded')],

@@ -61,7 +61,8 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
   payment_status: {
     says: 'the status of a payment in the words of the payments API; an unknown one is in_process, never approved',
     convert: (value, { reads }) => {
-      if (reads[0] === 'in_review') return { value: 'in_process' };
+      // The detail of a payment under review, and of a declined one (`docs/field-notes.md` Spec Order, Orders §3.2).
+      if (reads[0] === 'in_review' && value !== 'failed') return { value: 'in_process' };
       return { value: PAYMENT_STATUS[String(value)] ?? 'in_process' };
     },
   },
