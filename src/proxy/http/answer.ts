@@ -122,6 +122,15 @@ export function answered(status: number, body: unknown, headers?: Record<string,
   return headers === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, headers };
 }
 
+/** Official clients wait as long as a 429 says, and a second otherwise (`docs/field-notes.md` Point §1.9). */
+const RETRY_IN_1_S = { 'retry-after': '1' };
+
+/** The `Retry-After` that upstream set for its answer; a 429 has one in any case. */
+export function waitOf(status: number, retry_after_ms: number | null): Record<string, string> | undefined {
+  if (retry_after_ms !== null) return { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) };
+  return status === 429 ? RETRY_IN_1_S : undefined;
+}
+
 /** An error of the family's catalogue, else its `internal`, in its envelope; `detail` replaces `{}` in the text. */
 export function refused(
   family: Family,
@@ -131,7 +140,7 @@ export function refused(
 ): Answered {
   const entry = legacyError(family, name) ?? legacyError(family, 'internal');
   if (entry === null) throw new PuenteError('bad_tables', `the catalogue of ${family} has no internal error`);
-  return answered(entry.status, errorBody(family, entry, detail ?? ''), headers);
+  return answered(entry.status, errorBody(family, entry, detail ?? ''), headers ?? waitOf(entry.status, null));
 }
 
 /** The legacy answer for a refusal that a story threw; null for any other error. */
@@ -215,13 +224,6 @@ export function answerUpstreamError(
       merchant: call.merchant.id,
     });
   }
-  const requested_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
-  // Official clients wait as long as the answer says, and a second otherwise (`docs/field-notes.md` Point §1.9).
-  const wait_s = requested_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
-  return refused(
-    call.operation.family,
-    passes ? 'not_yet' : row.error,
-    passes ? null : row.detail,
-    wait_s === null ? undefined : { 'retry-after': String(wait_s) },
-  );
+  const wait = waitOf(status, retry_after_ms) ?? (passes ? RETRY_IN_1_S : undefined);
+  return refused(call.operation.family, passes ? 'not_yet' : row.error, passes ? null : row.detail, wait);
 }

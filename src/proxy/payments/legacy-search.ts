@@ -2,7 +2,7 @@
 
 import { searchMoment } from '../../contract/search-moment.ts';
 import type { LegacyCall } from '../http/answer.ts';
-import { type Answered, answered, refused } from '../http/answer.ts';
+import { type Answered, answered, refused, waitOf } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
@@ -55,8 +55,7 @@ export async function asUpstreamSays(ports: Ports, call: LegacyCall, outcome: Up
   const { status, body, retry_after_ms } = outcome;
   if (status === 401) await distrust(ports, call.token);
   if (body === undefined) return refused(family, 'unavailable');
-  if (retry_after_ms === null) return answered(status, body);
-  return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
+  return answered(status, body, waitOf(status, retry_after_ms));
 }
 
 /** The query of the first `offset + limit` results, because a page of the merged list depends on all before it. */
