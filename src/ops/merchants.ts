@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { noticeBody } from '../contract/legacy-point.ts';
 import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
@@ -57,6 +58,30 @@ export function isBare(text: string | null): boolean {
   return text === null || maskWritten(text) === text;
 }
 
+const MOST_EXTRA = 20;
+const EXTRA_KEY = /^[A-Za-z][\w.-]{0,199}$/;
+const LONGEST_EXTRA = 200;
+const EXTRA = encoded(
+  say('input.notice_extra', { most: MOST_EXTRA, longest: LONGEST_EXTRA, example: '{"store_id": "77"}' }),
+);
+
+/** Keys that receivers read beside the fields of a notice, which none may replace. */
+const noticeExtra = z
+  .record(z.string(), z.union([z.string(), z.number()], EXTRA), EXTRA)
+  .superRefine((extra, context) => {
+    const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
+    const entries = Object.entries(extra);
+    const isUsable = ([key, value]: [string, string | number]): boolean =>
+      EXTRA_KEY.test(key) &&
+      (typeof value === 'string'
+        ? value.length <= LONGEST_EXTRA
+        : !Number.isInteger(value) || Number.isSafeInteger(value));
+    if (entries.length > MOST_EXTRA || !entries.every(isUsable)) refuse(EXTRA);
+    const fields = Object.keys(extra).filter((key) => Object.hasOwn(noticeBody.shape.body.shape, key));
+    if (fields.length > 0) refuse(encoded(say('input.notice_field', { fields, count: fields.length })));
+    if (!entries.every(([key, value]) => isBare(key) && isBare(String(value)))) refuse(SHOWS_SECRET);
+  });
+
 /** The body of `PUT /api/merchants/:id`: only the named fields change; `null` restores the default. */
 export const merchantChange = z.strictObject({
   reason,
@@ -77,6 +102,7 @@ export const merchantChange = z.strictObject({
     .nullable()
     .optional()
     .describe('whether its new Point sales are notified by topic payment too'),
+  point_notice_extra: noticeExtra.nullable().optional().describe('constant keys to add to its Point webhooks'),
   declined: z.enum(['error', 'finished']).nullable().optional().describe('how a declined payment shows'),
   cancel_on_terminal: z.boolean().nullable().optional().describe('let a cancel reach an order that is on the terminal'),
   voucher: z.enum(['refuse', 'drop']).nullable().optional().describe('what a voucher preference does'),

@@ -190,11 +190,11 @@ function checkNotices(run: Run, told: WrittenNotice[]): void {
     const topics = { point: 'point_integration_ipn', payment: 'payment', merchant_order: 'merchant_order' };
     expect(due.map(({ topic, subject }) => [topics[topic], subject])).toEqual(wanted);
   }
-  const { body } = first;
-  expect(body).toBe(JSON.stringify(fill(notice.body, names)));
   const sent = { ...first, form: 'point', id: 'r', sequence: 1, state: 'pending', attempts: 0 } as const;
   const receiver = { url: 'https://till.example/notices', dialect: notice.dialect, secret: new Secret(NOTICE_SECRET) };
-  const request = noticeRequest(sent, { ...receiver, public_url: 'https://puente.example' }, 1);
+  const extra = exchange.merchant.point_notice_extra;
+  const request = noticeRequest(sent, { ...receiver, extra, public_url: 'https://puente.example' }, 1);
+  expect(request.body).toBe(JSON.stringify(fill(notice.body, names)));
   expect([...new URL(request.url).searchParams]).toEqual(Object.entries(fill(notice.query, names)));
 }
 

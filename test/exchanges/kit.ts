@@ -79,6 +79,7 @@ const shape = {
     declined: z.enum(['error', 'finished']).optional(),
     voucher: z.enum(['refuse', 'drop']).optional(),
     cancel_on_terminal: z.boolean().optional(),
+    point_notice_extra: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
   }),
   given: z.array(given).default([]),
   legacy_request: z.strictObject({

@@ -52,7 +52,7 @@ with a key in it: --notify - reads PUENTE_NOTICE_URL. Each variable with _FILE b
       ['PUENTE_CREDENTIAL', "with --credential: the merchant's access token"],
     ],
     flags: { notice_url: 'notify' },
-    made: ['cancel_on_terminal', 'deprecation', 'notice_secret', 'credential'],
+    made: ['cancel_on_terminal', 'deprecation', 'point_notice_extra', 'notice_secret', 'credential'],
     more: addSetOptions,
     input: changeOf,
     text: ({ result, ...merchant }) => (result === 'unchanged' ? nothingText(merchant) : merchantDetails(merchant)),
@@ -132,6 +132,11 @@ function addSetOptions(set: Command): void {
     .option('--credential', 'set its access token from PUENTE_CREDENTIAL')
     .option('--cancel-on-terminal', 'let a cancel reach an order that is on the terminal')
     .option('--no-cancel-on-terminal', 'refuse it, as legacy did')
+    .option(
+      '--point-notice-extra <json>',
+      'constant keys to add to its Point webhooks, such as {"store_id": "77"}',
+      json,
+    )
     .option('--deprecated <instant>', 'send its tills a Deprecation header, such as 2026-06-30T00:00:00Z', instant)
     .option('--sunset <instant>', 'send its tills a Sunset header', instant)
     .option('--deprecation-link <url>', 'where its till maker reads more')
@@ -139,10 +144,11 @@ function addSetOptions(set: Command): void {
 }
 
 async function changeOf(given: Given): Promise<Fields> {
-  const { cancelOnTerminal, noticeSecret, credential } = given.options;
+  const { cancelOnTerminal, noticeSecret, credential, pointNoticeExtra: extra } = given.options;
   const { reason, revision, ...named } = given.fields;
   if (named.notice_url === '-') named.notice_url = fromEnvironment('PUENTE_NOTICE_URL');
   if (cancelOnTerminal !== undefined) named.cancel_on_terminal = cancelOnTerminal;
+  if (extra !== undefined) named.point_notice_extra = extra;
   if (noticeSecret === true) named.notice_secret = fromEnvironment('PUENTE_NOTICE_SECRET');
   if (credential === true) named.credential = fromEnvironment('PUENTE_CREDENTIAL');
   const deprecation = await deprecationOf(given);
@@ -168,6 +174,16 @@ function fromEnvironment(name: string): string {
   if (value === null)
     throw new PuenteError('bad_request', `Set ${name} to the secret; it is not taken from the command line.`);
   return value;
+}
+
+/** Null for `default`. */
+function json(text: string): unknown {
+  if (text === 'default') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('JSON such as {"store_id": "77"} is needed');
+  }
 }
 
 function instant(text: string): number {

@@ -115,7 +115,9 @@ function textsIn({ name, tags, settings }: MerchantView) {
   } = deprecation.parse(settings.deprecation?.value ?? null) ?? {};
   const shown = (at: number | null): string => (at === null ? '' : new Date(at).toISOString().slice(0, 16));
   const dates = { deprecated_at: shown(deprecated_at), sunset_at: shown(sunset_at), link: link ?? '' };
-  return { name: name ?? '', tags: tags.join(', '), ...dates };
+  const extra = settings.point_notice_extra?.value ?? null;
+  const point_notice_extra = extra === null ? '' : JSON.stringify(extra);
+  return { name: name ?? '', tags: tags.join(', '), point_notice_extra, ...dates };
 }
 
 /** Only what differs from the merchant, because the audit line lists what is sent. */
@@ -123,7 +125,7 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
   const chosen = CHOICES.filter(({ name }) => sent[name] !== undefined && sent[name] !== ownIn(view, name));
   const typed = KEPT.filter((name) => (sent[name] ?? '') !== '');
   const before = textsIn(view);
-  const { name, tags, deprecated_at, sunset_at, link } = { ...before, ...sent };
+  const { name, tags, point_notice_extra: extra, deprecated_at, sunset_at, link } = { ...before, ...sent };
   const at = (text: string): number | null => (text === '' ? null : Date.parse(instantOf(text)));
   const dates = { deprecated_at: at(deprecated_at), sunset_at: at(sunset_at), link: link === '' ? null : link };
   const is_same = deprecated_at === before.deprecated_at && sunset_at === before.sunset_at && link === before.link;
@@ -134,6 +136,7 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
     ),
     ...(name === before.name ? {} : { name: name === '' ? null : name }),
     ...(tags === before.tags ? {} : { tags: listIn(tags) }),
+    ...(extra === before.point_notice_extra ? {} : { point_notice_extra: extra === '' ? null : readJson(extra) }),
     ...(is_same ? {} : { deprecation: is_none ? null : dates }),
   };
 }
@@ -141,4 +144,13 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
 function apiValue(text: string): string | boolean | null {
   if (text === '' || text === DEFAULT) return null;
   return text === 'true' || (text === 'false' ? false : text);
+}
+
+/** Text that is no JSON stays as it is, because the API says best what it takes. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }

@@ -90,12 +90,12 @@ function writeRequest(
   timestamp_ms: number,
 ): NoticeRequest | Spoken {
   if (receiver === null) return say('attempt.unreadable_settings', {});
-  const { url, dialect, secret } = receiver;
+  const { url, dialect, secret, extra } = receiver;
   if (url === null) return say('attempt.no_url', {});
   if (notice.form === 'point' && dialect === 'point_integration_wh' && secret === null)
     return say('attempt.no_secret', {});
   try {
-    return noticeRequest(notice, { url, dialect, secret, public_url }, timestamp_ms);
+    return noticeRequest(notice, { url, dialect, secret, extra, public_url }, timestamp_ms);
   } catch {
     return say('attempt.no_news', {});
   }

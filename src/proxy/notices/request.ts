@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { callableUrl } from '../../contract/identifiers.ts';
-import { stringifyJson } from '../../contract/json.ts';
+import { type JsonObject, parseJson, stringifyJson } from '../../contract/json.ts';
 import {
   finalMerchantOrderStates,
   type MerchantOrderState,
@@ -28,6 +28,8 @@ interface NoticeTarget {
   dialect: Dialect;
   /** Signs webhooks. QR webhooks without it are unsigned: no key verifies (`docs/field-notes.md` QR finding 7). */
   secret: Secret | null;
+  /** Laid under the flat body of an intent's webhook: some receivers find their shop by a key of it (Point §3.1). */
+  extra?: Merchant['settings']['point_notice_extra'] | undefined;
   /** Puente's public address without a final slash, for `resource` (`docs/field-notes.md` QR finding 3). */
   public_url: string;
 }
@@ -42,7 +44,9 @@ export function noticeRequest(notice: Notice, target: NoticeTarget, timestamp_ms
 }
 
 /** Signs `point_integration_wh` only; the id keeps its case (`docs/field-notes.md` Point §3.1, §3.2, finding 3). */
-function intent({ id, legacy_id, body }: Notice, { url, dialect, secret }: NoticeTarget, ts: number): NoticeRequest {
+function intent({ id, legacy_id, body }: Notice, target: NoticeTarget, ts: number): NoticeRequest {
+  const { url, dialect, secret, extra } = target;
+  const is_extended = dialect === 'point_integration_wh' && extra !== null && extra !== undefined;
   const is_signed = dialect === 'point_integration_wh' && secret !== null;
   const idName =
     dialect === 'point_integration_ipn' ? 'topic=point_integration_ipn&id' : 'type=point_integration_wh&data.id';
@@ -56,7 +60,7 @@ function intent({ id, legacy_id, body }: Notice, { url, dialect, secret }: Notic
         ? signature({ id: legacy_id, request_id: id, ts }, secret)
         : unverifiableSignature(id, ts),
     },
-    body,
+    body: is_extended ? stringifyJson({ ...extra, ...(parseJson(body) as JsonObject) }) : body, // the mapping wrote an object
   };
 }
 
@@ -186,6 +190,7 @@ export interface Receiver {
   url: string | null;
   dialect: Dialect;
   secret: Secret | null;
+  extra?: NoticeTarget['extra'];
   /** The URL is not the sale's own: all such notices of the merchant go there. */
   is_merchants?: boolean;
 }
@@ -203,6 +208,7 @@ export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiv
       url: own ?? sharedUrl(ports, merchant),
       is_merchants: own === null,
       dialect: merchant?.settings.dialect ?? ports.settings.merchants.dialect,
+      extra: merchant?.settings.point_notice_extra,
       secret: sealed === null ? null : new Secret(ports.vault.open(sealed, 'notice-secret').toString('utf8')),
     };
   };

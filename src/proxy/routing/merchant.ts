@@ -108,6 +108,11 @@ export const merchantSettings = z.strictObject({
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
   point_payment_notices: z.enum(pointPaymentNotices).nullable().default(null),
+  /** Constant keys beside the fields of its `point_integration_wh` notices; checked when they are set. */
+  point_notice_extra: z
+    .record(z.string(), z.union([z.string(), z.number()]))
+    .nullable()
+    .default(null),
   /** A declined payment (`docs/field-notes.md` Point finding 1): `error` suits naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (`docs/architecture.md` Decision 11). */

@@ -47,6 +47,41 @@ function redeliver(path: string, body: object) {
   return shop.ops(`/api/notices/${path}`, { body });
 }
 
+describe('keys that a merchant adds to its webhooks', () => {
+  const set = (point_notice_extra: unknown, revision: number) =>
+    shop.ops(`/api/merchants/${ARGENTINA}`, {
+      method: 'PUT',
+      body: { point_notice_extra, revision, reason: 'its receiver finds the shop by them' },
+    });
+  const many = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+
+  it.each<[string, unknown, string]>([
+    ['a field of the notice', { store_id: '77', id: 'x' }, 'id is a field of the notice itself'],
+    ['fields that only some notices have', { payment: 1, client_id: 2 }, 'payment, client_id are fields of the notice'],
+    ['an object as a value', { data: { id: 'x' } }, 'point_notice_extra.data'],
+    ['a list', ['store_id'], 'such as {"store_id": "77"}'],
+    ['a text', 'store_id', 'such as {"store_id": "77"}'],
+    ['too many', many(21), 'at most 20 keys'],
+    ['a long text', { store_id: 'x'.repeat(201) }, 'longer than 200 characters'],
+    ['a long key', { ['x'.repeat(201)]: 1 }, 'longer than 200 characters'],
+    ['a key that is no name', { __store: 1 }, 'keys begin with a letter'],
+    ['a number beyond exact ones', { store_id: 1e300 }, 'keys begin with a letter'],
+    ['a token', { store_id: 'APP_USR-1-112026-00000000000000000000000000000a01-7' }, 'it shows a password, a token'],
+  ])('are refused as %s', async (_name, extra, says) => {
+    const answer = await set(extra, 1);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(JSON.stringify(says).slice(1, -1))]);
+  });
+
+  it('are taken, shown and taken back', async () => {
+    const extra = { ...many(19), store_id: 'x'.repeat(200) };
+    const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // the API's shape
+    const taken = await set(extra, revision);
+    expect(taken.body).toMatchObject({ settings: { point_notice_extra: { value: extra, from: 'merchant' } } });
+    const back = await set(null, revision + 1);
+    expect(back.body).toMatchObject({ settings: { point_notice_extra: { value: null, from: 'default' } } });
+  });
+});
+
 describe('the log', () => {
   it('shows a notice with every attempt, and of its URL only where it went', async () => {
     status = 500;

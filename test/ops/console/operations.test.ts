@@ -46,6 +46,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByLabel('how a declined payment shows').selectOption('finished');
     await page.getByLabel('cancel on the terminal').selectOption('true');
     await page.getByLabel('tags').fill('centro, piloto');
+    await page.getByLabel('keys added to Point webhooks').fill('{"store_id": "77"}');
     await page.getByLabel('notice secret').fill('a-secret-of-this-test');
     await page.getByLabel('Sunset header').fill('2027-01-31T09:00');
     await page.locator('#settings-reason').fill('as its till wants it');
@@ -53,7 +54,9 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('status').getByText('The settings are saved.').waitFor();
     expect(await page.content()).not.toContain('a-secret-of-this-test');
-    const { tags, declined, cancel_on_terminal, deprecation, voucher } = await settingsOf(ARGENTINA);
+    const settings = await settingsOf(ARGENTINA);
+    const { tags, declined, cancel_on_terminal, deprecation, voucher } = settings;
+    expect(settings.point_notice_extra?.value).toEqual({ store_id: '77' });
     expect(tags?.value).toEqual(['centro', 'piloto']);
     expect([declined?.value, cancel_on_terminal?.value]).toEqual(['finished', true]);
     expect(deprecation?.value).toEqual({
@@ -62,7 +65,9 @@ describe.skipIf(!hasChromium)('the page of', () => {
       link: null,
     });
     const [line] = ((await bench.ops('/api/audit?limit=1')).body as { lines: { detail: { after: object } }[] }).lines; // the API's shape
-    expect(Object.keys(line?.detail.after ?? {})).toEqual(['tags', 'declined', 'cancel_on_terminal', 'deprecation']);
+    expect(Object.keys(line?.detail.after ?? {})).toEqual([
+      ...['tags', 'point_notice_extra', 'declined', 'cancel_on_terminal', 'deprecation'],
+    ]);
     await page.getByLabel('how a declined payment shows').selectOption('');
     await page.locator('#settings-reason').fill('back again');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -88,6 +88,22 @@ describe('the notice of an intent', () => {
   });
 });
 
+describe('keys that a merchant adds to its webhooks', () => {
+  const extra = { store_id: '77', id: 'another' };
+  const ofIntent = notice({ topic: 'point', form: 'point', body: '{"id":"x","amount":1500.00}' });
+
+  it('are laid under the intent, which keeps its fields and the digits of its numbers', () => {
+    const target = { ...receiver, extra, dialect: 'point_integration_wh', secret: new Secret('till secret') } as const;
+    const { body } = noticeRequest(ofIntent, target, AT);
+    expect(JSON.parse(body)).toEqual({ store_id: '77', id: 'x', amount: 1500 });
+    expect(body).toContain('1500.00');
+  });
+
+  it('are in no IPN', () => {
+    expect(noticeRequest(ofIntent, { ...receiver, extra }, AT).body).toBe('{"id":"x","amount":1500.00}');
+  });
+});
+
 describe('IPN of a QR sale', () => {
   it('has id before topic behind the own query, where the merchant order is, and a signature that no secret made', () => {
     const told = noticeRequest(notice(), { ...receiver, secret: new Secret('s') }, AT);
