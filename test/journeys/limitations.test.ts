@@ -246,6 +246,17 @@ describe('each limitation is this difference and no other', () => {
     expect(
       await compare([create(SALE), create(SALE, 'again')], { environment: { PUENTE_CREATE_JOIN_WINDOW_MS: '0' } }),
     ).toEqual([]);
+    // Paid and acknowledged: without a key it is a new sale; with the first one's key a client library may repeat it.
+    const paid = (headers: Record<string, string>): Step[] => [
+      ...[create(SALE, 'sale', headers), { person: 'pay' }, TOLD_PAID, create(SALE, 'again', headers), get('again')],
+    ];
+    expect(await compare(paid({}))).toEqual([]);
+    expect(await compare(paid({ 'x-idempotency-key': 'kept-by-the-till' }))).toEqual([
+      `- ${TAKEN.replace('<id 1>', '<id 2>')},"amount":1500,${INFO},"payment_mode":"card"}`,
+      `+ ${TAKEN},"amount":1500,${INFO},"payment_mode":"card"}`,
+      `- < 200 application/json {"id":"<id 2>","state":"OPEN","amount":1500,${READ},${INFO}}`,
+      `+ < 200 application/json {"id":"<id 1>","state":"FINISHED","amount":1500,${READ},"payment":{"id":<payment 1>,"type":"credit_card","installments":1},${INFO}}`,
+    ]);
   });
 
   limitation('LIM-15', async () => {

@@ -509,6 +509,40 @@ describe('payments', () => {
     expect(statuses).toEqual({ direct: [200, 404, 404], orders: [200, 200, 404] });
   });
 
+  limitation('LIM-91', async () => {
+    const shown = await each(
+      async (_till, world) => {
+        const { control_url, door_url, merchant, receiver } = world;
+        const control = (path: string, body: object, method = 'POST') =>
+          call(`${control_url}/_sandbox/${path}`, { method, body });
+        const person = (action: string) => control(`terminals/${merchant}/${DEVICE}/${action}`, {});
+        await control('settings', { action_required: 'moves_on' }, 'PUT');
+        const intents = `${door_url}/point/integration-api/devices/${DEVICE}/payment-intents`;
+        const { id } = (await call(intents, { token: tokenOf(merchant), body: { amount: 1500 } })).body as {
+          id: string;
+        };
+        const state = async (): Promise<unknown> =>
+          (await ask(world, `/point/integration-api/payment-intents/${id}`)).state;
+        await person('confirm_needed');
+        const states = [await state()];
+        // At legacy the intent has left the terminal.
+        const { status } = await person('pay');
+        const told = status === 200 ? await receiver.waitFor(2) : [];
+        states.push(await state());
+        return { status, states, notices: told.map(({ text }) => JSON.parse(text).state as unknown) };
+      },
+      {
+        environment: { PUENTE_RECONCILE_ACTION_REQUIRED_GRACE_MS: '0' },
+        settings: { point_payment_notices: 'off' }, // those of intents alone
+      },
+    );
+    const final = 'CONFIRMATION_REQUIRED';
+    expect(shown).toEqual({
+      direct: { status: 409, states: [final, final], notices: [] },
+      orders: { status: 200, states: [final, 'FINISHED'], notices: [final, 'FINISHED'] },
+    });
+  });
+
   limitation('LIM-49', async () => {
     const script: QrStep[] = [sale(v2), buyer(v2, 'decline'), searchOf('INV-0001')];
     const found = await compare(script);

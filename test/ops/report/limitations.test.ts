@@ -68,6 +68,7 @@ it('those with hits stand first, the most frequent ahead; then those that nobody
     ['LIM-65', null, 3],
     ['LIM-66', null, 3],
     ['LIM-02', null, 1],
+    ['LIM-91', null, 1],
   ]);
   expect(unseen.every(({ unseen: why }) => (why?.length ?? 0) > 12)).toBe(true);
 });
