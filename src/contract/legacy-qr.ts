@@ -18,6 +18,8 @@ const reference = z.union([
 ]);
 const text = z.string().max(256);
 const title = z.string().min(1).max(256);
+/** No maximum is documented, unlike the order's own title (`docs/field-notes.md` QR §1.1, §1.2). */
+const itemTitle = z.string().min(1);
 /** Samples lack a scheme (`www.…`); the request tables refuse a text that is no URL (`identifiers.ts`, callableUrl). */
 const notificationUrl = z.string().max(500);
 const idText = z.union([z.string(), writtenInteger, longInteger]);
@@ -32,7 +34,7 @@ export const preferenceBody = z.looseObject({
     .array(
       z.looseObject({
         id: idText.nullish(),
-        title,
+        title: itemTitle,
         currency_id: currency,
         unit_price: writtenAmount,
         quantity: writtenQuantity,
@@ -58,7 +60,7 @@ export const storeOrderBody = z.looseObject({
       z.looseObject({
         sku_number: idText.nullish(),
         category: z.string().nullish(),
-        title,
+        title: itemTitle,
         description: z.string().nullish(),
         unit_price: writtenAmount,
         quantity: writtenQuantity,

@@ -71,7 +71,7 @@ export const MAX_TEXT = 256;
 export const MAX_URL = 500;
 /** Item ids have no documented limit; references do. */
 export const MAX_ITEM_ID = 256;
-/** Neither do item descriptions and pictures. */
+/** Neither do item titles, descriptions and pictures. */
 export const MAX_ITEM_TEXT = 2000;
 
 /** Required and not empty. */

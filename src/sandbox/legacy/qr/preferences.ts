@@ -134,7 +134,7 @@ function readItems(call: PreferenceCall, items: Json | undefined): { item: QrIte
 
 function readItem({ merchant: { site } }: PreferenceCall, item: JsonObject): { item: QrItem; price_minor: number } {
   const fields = fieldsOf(item, site, refuseItem);
-  const title = fields.text('title', MAX_TEXT);
+  const title = fields.text('title', MAX_ITEM_TEXT);
   const currency_id = fields.text('currency_id', MAX_TEXT);
   if (currency_id !== site.currency) throw refuseItem('invalid_property', 'currency_id');
   const price = fields.amount('unit_price');

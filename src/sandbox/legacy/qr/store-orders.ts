@@ -121,7 +121,7 @@ function readItems(call: StoreCall, items: Json, cash_out_minor: number): ReadIt
 
 function readItem({ merchant: { site } }: StoreCall, item: JsonObject): ReadItem {
   const fields = fieldsOf(item, site, refuseItem);
-  const title = fields.text('title', MAX_TEXT);
+  const title = fields.text('title', MAX_ITEM_TEXT);
   fields.text('unit_measure', MAX_TEXT);
   const price = fields.amount('unit_price');
   const quantity = readQuantity(item.quantity, refuseItem);
