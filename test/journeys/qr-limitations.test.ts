@@ -543,6 +543,39 @@ describe('payments', () => {
     });
   });
 
+  limitation('LIM-92', async () => {
+    const shown = await each(async (till, world) => {
+      const { bench, control_url, receiver } = world;
+      await till.run([sale(v2), OPENED, ...pay(v2)]);
+      // On orders the vendor's own notices of the account come to the same receiver, so those of Puente are counted there.
+      const told = async (): Promise<unknown[]> =>
+        bench.ops === undefined
+          ? receiver.received.map(topicOf).sort()
+          : ((await bench.ops('/api/notices')).body as { notices: { topic: string }[] }).notices.map(
+              ({ topic }) => topic,
+            );
+      const before = (await told()).length;
+      const number = [...bench.sandbox.world.payments.keys()].at(-1);
+      const dispute = await call(`${control_url}/_sandbox/payments/${number}/chargeback`, { body: {} });
+      expect(dispute.status).toBe(200);
+      if (bench.ops === undefined) await receiver.waitFor(before + 2);
+      const { elements } = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
+      const [{ payments }] = elements as [{ payments: { status: string }[] }]; // the one that was paid
+      const { id } = dispute.body as { id: number };
+      return {
+        notices: (await told()).length - before,
+        merchant_order: payments[0]?.status,
+        payment: (await ask(world, `/v1/payments/${number}`)).status,
+        chargeback: String((await ask(world, `/v1/chargebacks/${id}`)).id) === String(id),
+      };
+    });
+    const read = { payment: 'charged_back', chargeback: true };
+    expect(shown).toEqual({
+      direct: { notices: 2, merchant_order: 'charged_back', ...read },
+      orders: { notices: 0, merchant_order: 'approved', ...read },
+    });
+  });
+
   limitation('LIM-49', async () => {
     const script: QrStep[] = [sale(v2), buyer(v2, 'decline'), searchOf('INV-0001')];
     const found = await compare(script);
