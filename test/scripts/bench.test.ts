@@ -107,7 +107,6 @@ describe('npm run bench', () => {
         ' of the bare translation',
         ' of the translation with rows',
       ]);
-      expect(rows[0]?.found).toBeGreaterThan(200);
       for (const { found } of rows) expect(found).toBeGreaterThan(20);
       expect(result.goals.map(({ verdict }) => verdict)).toContain('not measured');
       expect(stdout).toContain('added over direct');
