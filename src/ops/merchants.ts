@@ -124,14 +124,13 @@ export const merchantChange = z.strictObject({
 });
 
 export const merchantsQuery = z.strictObject({
-  search: z.string().max(64).default('').describe('only those with this in id or name'),
+  search: z.string().max(64).default('').describe('only those with this in id, name or tags'),
 });
 
 /** Judges no merchant, unlike the fleet. */
 export async function viewMerchants(ports: Ports, { search }: z.infer<typeof merchantsQuery>): Promise<MerchantView[]> {
-  const wanted = folded(search);
   return (await knownMerchants(ports))
-    .filter(({ id, settings: { name } }) => id.includes(search) || folded(name ?? '').includes(wanted))
+    .filter(({ id, settings }) => isSought(id, labelOf(settings), { search }))
     .map((merchant) => merchantView(ports, merchant));
 }
 

@@ -133,6 +133,8 @@ it('finds by name and tag, without case and accents, and selects by tag for a bu
   expect(tagged).toEqual([BRAZIL, MEXICO]);
   expect(await fleet('search=CAFE')).toEqual([ARGENTINA]);
   expect(await fleet('search=padaria')).toEqual([BRAZIL]);
+  const listed = JSON.parse((await puente('merchants', 'list', '--search', 'NORTE', '--json')).out) as { id: string }[];
+  expect(listed.map(({ id }) => id)).toEqual([BRAZIL, MEXICO]);
   const near = await puente('rollback', 'cafe sur', ...why);
   expect([near.code, near.err]).toEqual([1, expect.stringContaining(`Near it: ${ARGENTINA} (Café Sur).`)]);
   const bulk = ['bulk', 'start', '--where', 'tag=norte', '--stage', 'shadow', ...why, '--json'];

@@ -15,7 +15,9 @@ import { badge, decisionTable, field, framed, section, table, unlessUnseen } fro
 const PARTS = [
   'sales',
   'sums',
+  'move_sums',
   'unmatched',
+  'approvals',
   'traffic',
   'losses',
   'differences',
