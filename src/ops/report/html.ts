@@ -232,10 +232,12 @@ function brokenChain({ audit: { broken, lines } }: Report, words: Words): Conten
   return html`<section><h2>${t('report.broken.title')}</h2><p class="verdict blocked">${at} ${says(words, reason, said)}. ${t('report.broken.so', { lines })}</p></section>`;
 }
 
-function verdict({ readiness }: Report, words: Words, most: number): Content {
-  if (readiness === null) return null;
-  const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said), most);
-  return html`<section><h2>${words.t('report.section.verdict')}</h2>${found}</section>`;
+/** Of a merchant; of the fleet, how many stand where. */
+function verdict({ merchant_id, readiness, verdicts }: Report, words: Words, most: number): Content {
+  const of_fleet = merchant_id === null ? html`<p>${words.t('report.lead.merchants', verdicts)}</p>` : null;
+  const found =
+    readiness === null ? of_fleet : htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said), most);
+  return found && html`<section><h2>${words.t('report.section.verdict')}</h2>${found}</section>`;
 }
 
 /** What still needs legacy, of a merchant on orders. @param most units in the table. */

@@ -284,6 +284,11 @@ describe('all formats of a report', () => {
     expect(text).not.toMatch(/url\(|@import/);
     expect(text).toContain('@media print');
     expect(text).toContain("default-src 'none'");
+    // The fleet's verdict stands before its sums: how many merchants stand where.
+    const { verdicts } = await report('');
+    const stands = text.indexOf(`<p>Where each merchant stands: ${verdicts.ready} ready, `);
+    expect(stands).toBeGreaterThan(0);
+    expect(stands).toBeLessThan(text.indexOf('<h2>Sales and refunds'));
   });
 
   it('HTML is in the language that is asked for, English without; what programs read has one', async () => {
