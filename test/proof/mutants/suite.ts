@@ -1,7 +1,26 @@
 /** The part of vitest that these tests need, in one process: a worker for each run costs a hundred times more. */
-import { expect } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect as vitestExpect } from 'vitest';
 
-export { expect };
+/** Its own `poll`, because Vitest's needs a worker of Vitest. */
+export const expect: typeof vitestExpect = Object.assign(vitestExpect, { poll });
+
+const POLL_EVERY_MS = 5;
+const POLL_FOR_MS = 1_000;
+
+function poll(look: () => unknown) {
+  const matcherNamed = (name: string) => async (wanted: unknown) => {
+    for (const limit = Date.now() + POLL_FOR_MS; ; await pause(POLL_EVERY_MS)) {
+      try {
+        const seen = vitestExpect(await look()) as unknown as Record<string, (wanted: unknown) => void>; // its matchers
+        return seen[name]?.(wanted);
+      } catch (error) {
+        if (Date.now() > limit) throw error;
+      }
+    }
+  };
+  return new Proxy({}, { get: (_, name) => matcherNamed(String(name)) }) as ReturnType<typeof vitestExpect.poll>;
+}
 
 type Work = (...given: never[]) => unknown;
 
