@@ -65,6 +65,7 @@ export const groups: readonly Group[] = [
     why: 'Which lane a call takes; the create protocol from the row to the committed outcome, and what recovery and events do with it; how a till is freed for its next sale. The stories of the families above it are shown by the golden exchanges, the proxied creates below the legacy lane by the simulation.',
     files: [
       'src/proxy/sales/create.ts',
+      'src/proxy/sales/known-to-till.ts',
       'src/proxy/sales/new-link.ts',
       'src/proxy/sales/submit.ts',
       'src/proxy/sales/settle.ts',

@@ -75,10 +75,12 @@ async function saveAcknowledged(
   const save = (): Promise<void> =>
     storeNote(ports, merchant_id, async () => {
       if (of_request.get(legacy_id) !== save) return;
-      const latest = (await ports.store.links.link(legacy_id)) ?? link;
-      await changeLink(ports, latest, (current) =>
-        isMeant(current.acknowledged_at) ? { change: { acknowledged_at } } : null,
-      );
+      const latest = await ports.store.links.link(legacy_id);
+      // Nothing is left to say of an erased sale.
+      if (latest !== null)
+        await changeLink(ports, latest, (current) =>
+          isMeant(current.acknowledged_at) ? { change: { acknowledged_at } } : null,
+        );
       if (of_request.get(legacy_id) === save) of_request.delete(legacy_id);
     });
   of_request.set(legacy_id, save);
