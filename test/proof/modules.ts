@@ -91,6 +91,8 @@ export const groups: readonly Group[] = [
       'test/proxy/remembered.test.ts',
       'test/proxy/sales/small.test.ts',
       'test/proof/protocol*.test.ts',
+      // Which orders are believed is decided where a sale settles.
+      'test/proof/state-contradictions.test.ts',
     ],
   },
   {

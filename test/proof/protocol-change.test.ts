@@ -145,6 +145,76 @@ describe('an order that was read', () => {
     expect((await readLink(stand.ports, link, TOKEN)).state).toBe('LIVE');
   });
 
+  describe('that contradicts its sale', () => {
+    const wrongAmount = order({ ...PAID, transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } }, 5);
+    const wrongUnit = order({ config: { point: { terminal_id: 'ANOTHER' } } }, 5);
+    const lines = async () =>
+      (await stand.store.audit.audits(9))
+        .filter(({ action }) => action.startsWith('mismatch'))
+        .map(({ at, who, action, subject, reason, detail }) => ({
+          at,
+          who,
+          action,
+          subject,
+          detail,
+          said: readStored(reason).text,
+        }));
+
+    it('is counted, logged and written to the audit, once until it is another or one agreed', async () => {
+      const link = await live();
+      await applyOrder(stand.ports, link, wrongAmount);
+      stand.now += 10;
+      await applyOrder(stand.ports, link, wrongAmount);
+      expect(stand.counts).toEqual(['contradictions amount']);
+      await applyOrder(stand.ports, link, wrongUnit);
+      const { unit, legacy_id: subject } = link;
+      const detail = { order_id: orderId(1), merchant: MERCHANT, unit };
+      expect(stand.counts).toEqual(['contradictions amount', 'contradictions unit']);
+      expect(stand.log).toEqual(
+        ['amount', 'unit'].map(
+          (cause) =>
+            `error an answer contradicts its sale, and is ignored ${JSON.stringify({ legacy_id: subject, ...detail, cause })}`,
+        ),
+      );
+      expect((await lines()).toReversed()).toMatchObject([
+        { at: NOON, who: 'puente', action: 'mismatch amount', subject, detail, said: expect.stringContaining('9900') },
+        { at: NOON + 10, action: 'mismatch contradiction', subject, detail, said: expect.stringMatching(/terminal|unit/) },
+      ]);
+      const seen = stand.ports.memory.sales.contradicted.get(subject);
+      expect((seen?.last_ms ?? 0) - (seen?.since_ms ?? 0), 'since the first').toBe(10);
+      await applyOrder(stand.ports, link, order());
+      await applyOrder(stand.ports, link, wrongUnit);
+      expect(await lines()).toHaveLength(3);
+    });
+  });
+
+  it.each<[string, boolean, unknown[]]>([
+    ['once', false, [{ status: 'processed' }]],
+    ['twice', true, [{ status: 'processed' }, { id: 'PAY2', status: 'processed' }]],
+    ['never, although it is paid', true, [{ status: 'failed' }]],
+  ])('that was approved %s', async (_what, is_fault, payments) => {
+    const link = await live();
+    const paid = (second: number) =>
+      order(
+        {
+          status: 'processed',
+          transactions: {
+            payments: payments.map((one) => ({ id: 'PAY1', amount: '15.00', ...(one as object) })),
+            refunds: [],
+          },
+        },
+        second,
+      );
+    const done = await applyOrder(stand.ports, link, paid(5));
+    expect(done.state).toBe('DONE');
+    await applyOrder(stand.ports, done, paid(6));
+    const lines = (await stand.store.audit.audits(9)).filter(({ action }) => action === 'mismatch approvals');
+    expect(lines).toHaveLength(is_fault ? 1 : 0);
+    expect(stand.log.filter((line) => line.startsWith('error a sale was not approved exactly once'))).toHaveLength(
+      is_fault ? 1 : 0,
+    );
+  });
+
   it('of a merchant that was erased is told as the installation tells it', async () => {
     const link = await live();
     stand.restart({ store: withMethods(stand.store, { merchant: async () => null }) });
