@@ -8,6 +8,7 @@ import { canPin } from './machine.ts';
 import type { Engine } from './measures/databases.ts';
 import type { RoundPlan } from './measures/round.ts';
 import type { Arrangement } from './measures/stand.ts';
+import { ROOT } from './processes.ts';
 
 /** Measurements besides the cases, each of its own kind. */
 export const extras = ['arrivals', 'slow-disk', 'sizes', 'starts', 'growth', 'retention', 'memory', 'workers'] as const;
@@ -21,6 +22,8 @@ export interface Options {
   contestants: string[] | null;
   /** Another checkout of Puente to measure in turn with this one. */
   beside: string | null;
+  /** A folder from which the gateway can be resolved; elsewhere it takes no part. */
+  gateway: string;
   /** Whether Puente's rows are on a PostgreSQL server instead of in a file. */
   postgres: boolean;
   pin: 'both' | 'one-core' | 'free';
@@ -68,6 +71,14 @@ export function program(action: (options: Options) => Promise<void>): Command {
       'Puente of another checkout (its `npm ci` done) in turn with this one, and nobody else unless --contestants names them',
       checkout,
       null,
+    )
+    .addOption(
+      new Option(
+        '--gateway <folder>',
+        'where the contestant gateway is installed: `npm install @portkey-ai/gateway@1.15.2` in an empty folder',
+      )
+        .env('BENCH_GATEWAY')
+        .default(ROOT, 'this checkout'),
     )
     .option('--postgres', "Puente's rows on a PostgreSQL server, whose processor time counts as its own", false)
     .addOption(

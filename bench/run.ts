@@ -1,6 +1,8 @@
 /** One whole run: each requested round and extra, in a directory that is removed at its end. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { GATEWAY } from './contestants/contestants.ts';
+import { GATEWAY_MISSING, gatewayIn } from './contestants/gateway.ts';
 import { findProgram, machineFacts } from './machine.ts';
 import type { Check } from './measures/checks.ts';
 import { measureGrowth } from './measures/growth.ts';
@@ -65,7 +67,11 @@ export async function run(options: Options, directory: string, progress: (text: 
   };
   if (options.profile !== null) mkdirSync(options.profile, { recursive: true });
   const slow_missing = slowDiskMissing();
-  for (const chosen of roundsOf(options)) {
+  const gateway = gatewayIn(options.gateway);
+  const rounds = roundsOf(options);
+  if (gateway === null && rounds.some(({ contestants }) => contestants.includes(GATEWAY)))
+    result.not_measured.push(`${GATEWAY}: ${GATEWAY_MISSING}`);
+  for (const chosen of rounds) {
     const delay_us = chosen.fsync_delay_us;
     if (delay_us !== null && slow_missing !== null) {
       result.not_measured.push(`slow fsync: ${slow_missing}`);
@@ -75,7 +81,9 @@ export async function run(options: Options, directory: string, progress: (text: 
       if (delay_us !== null) result.slow_fsync_ms[delay_us] ??= await measureSlowFsync(own, delay_us);
       const round = await runRound({
         ...chosen,
+        contestants: chosen.contestants.filter((name) => name !== GATEWAY || gateway !== null),
         ...(options.beside === null ? {} : { beside: options.beside }),
+        ...(gateway === null ? {} : { gateway }),
         postgres: options.postgres,
         repetitions: options.repetitions,
         duration_ms: options.seconds * 1000,

@@ -1,17 +1,17 @@
 /** The cases, as data: each is one request of a till or the vendor, with a check of its answer. */
 import { type Kind, LARGE_BYTES, LARGE_PATH } from '../upstream/answers.ts';
-import { type BenchRequest, createIntent, eventAbout, get, referenceOf, USER, WRITE } from './requests.ts';
+import { type BenchRequest, complete, createIntent, eventAbout, get, referenceOf, USER, WRITE } from './requests.ts';
 
 export interface BenchCase {
   name: string;
   what: string;
-  /** Sales that must exist before, their kind, and the field of theirs that the request names. */
-  needs: { kind: Kind; count: number; names: keyof Sale } | null;
+  /** Sales that must exist before, their kind, and the field of theirs that the request names; or the upstream, which it names. */
+  needs: { kind: Kind; count: number; names: keyof Sale } | 'upstream' | null;
   /** Whether the request may be repeated without end and cut off without effects; only then may wrk send it. */
   is_repeatable: boolean;
   /** Sensible numbers of requests in flight; null: those of the options. */
   in_flight: readonly number[] | null;
-  /** Request number `n`; no number is used twice in one run. `target` is a field chosen by `needs`. */
+  /** Request number `n`; no number is used twice in one run. `target` is what `needs` names. */
   request(n: number, target: string): BenchRequest;
   /** True for a right answer; `translated` when Puente gave it. */
   holds(answer: unknown, asked: { n: number; target: string; translated: boolean }): boolean;
@@ -125,9 +125,21 @@ export const benchCases: readonly BenchCase[] = [
   },
 ];
 
+/** What the gateway is sent in place of `create`; no case to choose. */
+export const completion: BenchCase = {
+  name: 'completion',
+  what: 'POST /v1/chat/completions, which upstream answers in the form of Anthropic',
+  needs: 'upstream',
+  is_repeatable: false,
+  in_flight: null,
+  request: (n, upstream) => complete(upstream, n),
+  holds: (answer, { n }) =>
+    isObject(answer) && answer.object === 'chat.completion' && JSON.stringify(answer.choices).includes(referenceOf(n)),
+};
+
 /** @throws Error for an unknown name. */
 export function caseOf(name: string): BenchCase {
-  const found = benchCases.find((one) => one.name === name);
+  const found = [...benchCases, completion].find((one) => one.name === name);
   if (found === undefined) throw new Error(`There is no case ${name}.`);
   return found;
 }

@@ -30,6 +30,21 @@ export function createIntent(kind: 'N' | 'F', n: number): BenchRequest {
   };
 }
 
+/** A chat completion as large as a create; Portkey's gateway takes the vendor and its address from headers. */
+export function complete(upstream: string, n: number): BenchRequest {
+  return {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: { ...WRITE, 'x-portkey-provider': 'anthropic', 'x-portkey-custom-host': `${upstream}/v1` },
+    body: JSON.stringify({
+      model: 'claude-bench',
+      max_tokens: 64,
+      user: referenceOf(n),
+      messages: [{ role: 'user', content: 'Which terminal?' }],
+    }),
+  };
+}
+
 export function putSale(n: number): BenchRequest {
   return {
     method: 'PUT',

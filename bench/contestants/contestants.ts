@@ -1,6 +1,8 @@
 /** The contestants, as data: each handles the same requests with the same upstream. */
 import { join } from 'node:path';
+import { completion } from '../cases/cases.ts';
 import { ROOT, type Running, readStartScript, startProcess } from '../processes.ts';
+import { startGateway } from './gateway.ts';
 import { startPuente } from './puente.ts';
 
 export interface Ground {
@@ -13,6 +15,8 @@ export interface Ground {
   beside?: string;
   /** The database of a Puente without a file. */
   postgres_url?: string;
+  /** The gateway's own program. */
+  gateway?: string;
 }
 
 /** A contestant; it accepts requests at `said`. */
@@ -23,6 +27,8 @@ export interface Contestant {
   is_node: boolean;
   /** The cases that it supports; null is all. */
   cases: readonly string[] | null;
+  /** The case that it is sent in place of a till's create, where it knows no tills. */
+  as_create?: string;
   start(ground: Ground): Promise<Running>;
 }
 
@@ -37,6 +43,8 @@ export const PUENTE_BESIDE = 'puente beside';
 export const BARE_TRANSLATION = 'bare translation';
 /** The same with Puente's own rows instead of its two commits: it shows what Puente adds besides its rows. */
 export const TRANSLATION_WITH_ROWS = 'translation with rows';
+/** Somebody else's stateless translation: it shows what a translation costs where nothing is stored. */
+export const GATEWAY = 'gateway';
 
 /** Measures the event loop on request of the parent; the same for all Node contestants. */
 const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
@@ -78,6 +86,14 @@ export const contestants: readonly Contestant[] = [
     is_node: true,
     cases: ['create'],
     start: (ground) => startTranslation(TRANSLATION_WITH_ROWS, ground),
+  },
+  {
+    name: GATEWAY,
+    what: '@portkey-ai/gateway, where it is installed: a chat completion of that size to the form of another vendor and back, nothing stored',
+    is_node: true,
+    cases: ['create'],
+    as_create: completion.name,
+    start: (ground) => startGateway({ ...ground, node_options: PROBE }),
   },
   {
     name: PUENTE,

@@ -1,5 +1,5 @@
 /** Proof that the figures count real work: answers, upstream's requests and stored rows must be equal in number. */
-import { BARE_TRANSLATION, PUENTE, PUENTE_BESIDE, TRANSLATION_WITH_ROWS } from '../contestants/contestants.ts';
+import { BARE_TRANSLATION, GATEWAY, PUENTE, PUENTE_BESIDE, TRANSLATION_WITH_ROWS } from '../contestants/contestants.ts';
 import type { Seen } from '../upstream/start.ts';
 import type { Databases } from './databases.ts';
 
@@ -44,12 +44,19 @@ export async function checkCounts(
       checks.push({ what: `exchanges${of} that were left out`, expected: 0, found });
     }
   }
+  const completed = created.get(GATEWAY) ?? 0;
+  if (field.includes(GATEWAY))
+    checks.push({
+      what: 'completions upstream, translated by the gateway',
+      expected: completed,
+      found: seen.completions,
+    });
   return [
     ...checks,
     { what: 'orders made upstream', expected: orders, found: seen.orders.length },
     { what: 'different idempotency keys upstream', expected: orders, found: seen.keys },
     { what: 'different sales upstream', expected: orders, found: new Set(seen.orders).size },
-    { what: 'untouched creates upstream', expected: all - orders, found: seen.intents },
+    { what: 'untouched creates upstream', expected: all - orders - completed, found: seen.intents },
     { what: 'requests that the upstream did not know', expected: 0, found: seen.unknown },
   ];
 }

@@ -26,6 +26,8 @@ export interface StandPlan {
   beside?: string;
   /** Whether each Puente's rows are on a PostgreSQL server. */
   postgres?: boolean;
+  /** The program of `GATEWAY`, where that takes part. */
+  gateway?: string;
 }
 
 export type Asked = Pick<LoadPlan, 'case_name' | 'in_flight' | 'duration_ms' | 'rate'>;
@@ -68,10 +70,11 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const load = await startLoad(plan.directory, shared);
   const databases = plan.postgres === true ? await onServer(plan.directory, own) : files(plan.directory);
   const field = new Map<string, Running>();
-  const { beside } = plan;
+  const { beside, gateway } = plan;
   const common = {
     ...(plan.fsync_delay_us === null ? {} : { fsync_delay_us: plan.fsync_delay_us }),
     ...(beside === undefined ? {} : { beside }),
+    ...(gateway === undefined ? {} : { gateway }),
   };
   for (const name of plan.contestants) {
     const address = isPuente(name) ? await databases.addressOf(name) : null;
@@ -89,6 +92,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const targetsOf = async (case_name: string, contestant: string): Promise<string[]> => {
     const { needs } = caseOf(case_name);
     if (needs === null) return [];
+    if (needs === 'upstream') return [upstream.said];
     const { kind, count, names } = needs;
     const maker = contestant === PUENTE_BESIDE ? PUENTE_BESIDE : PUENTE;
     const puente = field.get(maker);
@@ -107,9 +111,11 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const measure = async (contestant: string, asked: Asked): Promise<Measured> => {
     const running = field.get(contestant);
     if (running === undefined) throw new Error(`${contestant} was not started.`);
+    const case_name = contestantOf(contestant).as_create ?? asked.case_name;
     const load_plan = {
       ...asked,
-      targets: await targetsOf(asked.case_name, contestant),
+      case_name,
+      targets: await targetsOf(case_name, contestant),
       url: running.said,
       translated: isPuente(contestant),
     };

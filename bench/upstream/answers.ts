@@ -14,7 +14,7 @@ export interface Route {
   text: string;
   /** Whether the body is read to its end before the answer, because the answer or the case needs it. */
   reads_body: boolean;
-  /** Whether requests are logged: `order` and `intent` are compared with the database. */
+  /** Whether requests are logged: `order`, `intent` and `completion` are compared with what was answered and stored. */
   counted: boolean;
 }
 
@@ -36,7 +36,7 @@ export function orderIdOf(kind: Kind, n: number): string {
 export const BODY = {
   unit: `"(?:terminal_id|external_pos_id)":"BENCH(?<kind>[NFQ])(?<number>[0-9]{${NUMBER_DIGITS}})"`,
   type: '"type":"(?<type>point|qr)"',
-  reference: '"external_reference":"(?<reference>[^"]+)"',
+  reference: '"(?:external_reference|user_id)":"(?<reference>[^"]+)"',
   amount: '"amount":"(?<amount>[0-9.]+)"',
 };
 
@@ -92,6 +92,14 @@ export const routes: readonly Route[] = [
     path: `/point/integration-api/devices/${UNIT}/payment-intents`,
     status: 201,
     text: order('path', '$path_kind', '"external_reference":"$body_reference",', '"status":"created"', '$born'),
+    reads_body: true,
+    counted: true,
+  },
+  {
+    name: 'completion',
+    path: '/v1/messages',
+    status: 200,
+    text: `{"id":"msg_01BENCH","type":"message","role":"assistant","model":"claude-bench","content":[{"type":"text","text":"$body_reference ${'x'.repeat(500)}"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":64}}`,
     reads_body: true,
     counted: true,
   },

@@ -18,6 +18,7 @@ export interface Upstream extends Running {
 export interface Seen {
   orders: readonly string[];
   intents: number;
+  completions: number;
   notices: number;
   /** Number of distinct idempotency keys, which must equal that of orders. */
   keys: number;
@@ -83,6 +84,7 @@ function readSeen(directory: string): Seen {
   return {
     orders: orders.map((line) => line.split(' ', 1)[0] ?? ''),
     intents: lines('intent').length,
+    completions: lines('completion').length,
     notices: lines('notice').length,
     unknown: lines('unknown').length,
     keys: new Set(orders.map((line) => line.split(' ')[1])).size,

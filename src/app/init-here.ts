@@ -132,7 +132,9 @@ function refusedUrl(text: string, settings: InitOrder['settings']): string | nul
     ports: textOf(settings, 'outbound.ports').match(/\d+/g)?.map(Number) ?? [],
     own_hosts: [URL.parse(settings['public.url'] ?? '')?.host ?? []].flat(),
   };
-  return complaintOf(() => checkUrl(text, guard));
+  const why = complaintOf(() => checkUrl(text, guard));
+  const repair = 'Name a public address of their receiver; --set outbound.allow_private=true allows private ones.';
+  return why === null ? null : `${why} ${repair}`;
 }
 
 /** What is wrong with a certificate chain and its key, in the words of a failed start; null without both. */

@@ -3,7 +3,7 @@ import { cancel, confirm, intro, isCancel, log, note, password, select, spinner,
 import { complaintAbout, settingOf } from '../config/describe.ts';
 import { VENDOR_URL } from '../config/schema.ts';
 import { PuenteError } from '../error.ts';
-import { type Role, roles } from '../ops/api/person.ts';
+import { RESERVED_NAMES, type Role, roles } from '../ops/api/person.ts';
 import { CERTIFICATE, type InitOrder, KEY, refusedPair, refusedUser, textOf, tryHere, tryServer } from './init-here.ts';
 
 const NEEDED = 'It is needed.';
@@ -127,7 +127,8 @@ async function askPeople(order: InitOrder): Promise<InitOrder['people']> {
 
 function wrongName(name: string, people: InitOrder['people']): string | undefined {
   if (people.some((one) => one.name === name)) return `${name} is named already.`;
-  return complaintAbout('ops.tokens', tokensOf([{ name, role: roles[0] }])) ?? undefined;
+  if (complaintAbout('ops.tokens', tokensOf([{ name, role: roles[0] }])) === null) return undefined;
+  return `A name begins with a letter and has 40 letters, digits, dots, hyphens and underscores at most (not ${RESERVED_NAMES.join(' or ')}).`;
 }
 
 /** The setting `ops.tokens` with placeholders for tokens: for checking names and roles. */

@@ -237,7 +237,7 @@ function head(config: string): string[] {
 }
 
 function missing({ settings, user }: InitOrder, { has_webhook_secret }: InstallationSecrets): string[] {
-  const events = `The webhook secret: point the application's \`order\` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (${user === null ? 'chmod 600' : `mode 0640, for ${user} to read`}). Until then events only lead to reads.`;
+  const events = `The webhook secret: point the application's \`order\` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (${user === null ? 'chmod 600' : `mode 0640, for ${user} to read`}). Until then no event is trusted: each only makes Puente read its order.`;
   const door =
     'TLS: this door has none, so a proxy in front of Puente must have it; or set public.tls.certificate_file and public.tls.key_file.';
   const notices =
@@ -300,7 +300,7 @@ function secretsOf(order: InitOrder, folder: string): InstallationSecrets {
     role,
     setting: `ops.tokens.${name}`,
     path: join(folder, `ops-token-${name}`),
-    about: `the token of ${name}, ${role} of the ops door`,
+    about: `the token of ${name} (${role}) for the ops door`,
     text: null,
   }));
   // Puente makes what is its own; the vendor's secrets are given, or left by an earlier run.

@@ -196,7 +196,7 @@ function nextSteps({ config, token_file, speaker }: InitOutcome, { user, setting
     `  export PUENTE_CONFIG=${quoted(config)}`,
     ...aligned([
       [`${puente} doctor --offline`, 'what is missing or wrong, each with its repair'],
-      [as_user, 'and in another shell:'],
+      [as_user, 'starts Puente; then in another shell:'],
     ]),
   ];
   if (speaker === null)

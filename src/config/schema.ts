@@ -68,7 +68,7 @@ export const settings = z.strictObject({
     is_optional: true,
   }),
   secret_key: forInit(orNull(secret(SHORTEST_KEY)), {
-    file: 'seals what is kept: keep a copy apart from the data, since no backup opens without it',
+    file: 'the key that seals stored secrets; keep a copy apart from the data, because no backup opens without it',
   }),
   secret_key_file: secretFile(),
   public: z.strictObject({

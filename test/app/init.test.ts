@@ -58,6 +58,19 @@ function bytesIn(into: string): Record<string, string> {
   );
 }
 
+/** Each question and refusal on the screen, once, without what is typed. */
+function asked(shown: string, into: string): string {
+  const lines = shown
+    .split(/\r?\n/)
+    .flatMap((line) => /^(?:[◆▲└┌] {2}|│ {2}(?=.*│$))(\S.*?) *│?$/.exec(line)?.[1] ?? []);
+  const told = [...new Set(lines)].filter((line) => line !== 'Validating...').join('\n');
+  return `${told}\n`
+    .replaceAll(into, 'FOLDER')
+    .replaceAll(directory, 'HERE')
+    .replaceAll(new URL(bench.sandbox.url).port, 'PORT')
+    .replaceAll(/error:[^)]*/g, 'error');
+}
+
 describe('by questions', () => {
   it('checks each answer, writes a configuration with reasons, and Puente serves a till on it', async () => {
     const into = folder();
@@ -99,6 +112,9 @@ describe('by questions', () => {
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).toContain('Written, for this user alone to read:');
     expect(terminal.shown()).not.toContain('hush');
+    await expect(asked(terminal.shown(), into)).toMatchFileSnapshot(
+      join(import.meta.dirname, '../ops/cli/golden/init-questions.txt'),
+    );
     // Ben may do more than Ana, so the next commands are his.
     expect(terminal.shown()).toContain(`cat '${join(into, 'secrets', 'ops-token-ben')}'`);
     expect(terminal.shown()).toMatch(/npx puente stage <merchant> shadow/);

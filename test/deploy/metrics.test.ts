@@ -116,12 +116,20 @@ describe('dashboard and alerts', () => {
     expect(status, stdout + stderr).toBe(0);
   });
 
-  it('and the receiver that rolls back is what Alertmanager takes', ({ skip }) => {
+  it('and the receiver that rolls back is what Alertmanager takes, for alerts of its own severity alone', ({
+    skip,
+  }) => {
     const why = missing('amtool');
     skip(why !== null, why ?? '');
     const config = join(HOUSE, 'deploy', 'prometheus', 'alertmanager.yml');
-    const { status, stdout, stderr } = spawnSync('amtool', ['check-config', config], { encoding: 'utf8' });
+    const amtool = (...words: string[]) => spawnSync('amtool', words, { encoding: 'utf8' });
+    const { status, stdout, stderr } = amtool('check-config', config);
     expect(status, stdout + stderr).toBe(0);
+    const receivers = (severity: string) =>
+      amtool('config', 'routes', 'test', `--config.file=${config}`, `severity=${severity}`).stdout.trim();
+    expect(receivers('rollback')).toBe('puente,people');
+    for (const severity of new Set(alerts.map(({ labels }) => labels.severity)))
+      expect(receivers(severity)).toBe('people');
   });
 });
 

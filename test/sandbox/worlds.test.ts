@@ -1,9 +1,13 @@
 /** Parallel worlds share nothing; and the sandbox as a program of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { openForAll } from '../open.ts';
+import { toldBy } from '../ops/cli/golden.ts';
 import { HOUSE, puente } from '../run-cli.ts';
 import { ARGENTINA, PAX_TERMINAL, tokenOf } from './kit.ts';
 
@@ -81,7 +85,7 @@ describe('puente sandbox', () => {
   let child: ChildProcess | null = null;
   afterAll(() => child?.kill('SIGKILL'));
 
-  it('serves by itself, prints a first call that works, and stops when it is told to', async () => {
+  it('serves by itself, prints a first call that works, stops when it is told to, and says what is wrong of an option', async () => {
     child = spawn(process.execPath, ['bin/puente.js', 'sandbox', '--port', '0'], {
       cwd: HOUSE,
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
@@ -96,13 +100,28 @@ describe('puente sandbox', () => {
     const answer = await fetch(url, { headers: { authorization: token } });
     expect(await answer.json()).toMatchObject({ data: { terminals: expect.any(Array) } });
     child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
-  });
-
-  it('says what to do where the port is taken, or the profile is none', async () => {
-    const taken = await puente(['sandbox', '--port', String(sandbox.port)]);
-    expect(taken).toMatchObject({ code: 1, err: expect.stringMatching(/is in use; choose another port, or 0/) });
-    const profile = await puente(['sandbox', '--port', '0', '--profile', 'real']);
-    expect(profile).toMatchObject({ code: 1, err: expect.stringMatching(/sandbox\.profile/) });
+    const [code, signal] = await once(child, 'exit');
+    expect([code, signal]).toEqual([0, null]);
+    const served = { out: text, err: '', code };
+    const port = String(sandbox.port);
+    const folder = mkdtempSync(join(tmpdir(), 'puente-world-'));
+    writeFileSync(join(folder, 'notes.txt'), 'no world\n');
+    await toldBy(
+      'sandbox',
+      [
+        ['sandbox', '--port', '0'],
+        // Where the port is taken, the profile is none, or the file can't be the world's.
+        ['sandbox', '--port', port],
+        ['sandbox', '--port', '0', '--profile', 'real'],
+        ['sandbox', '--port', '0', '--data', join(folder, 'notes.txt')],
+      ],
+      async (words) => (words.join(' ') === 'sandbox --port 0' ? served : puente(words)),
+      [
+        [/(?<=127\.0\.0\.1:)\d+/g, 'PORT'],
+        [`--port ${port}`, '--port PORT'],
+        [folder, 'FOLDER'],
+      ],
+    );
+    rmSync(folder, { recursive: true });
   });
 });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { USER } from '../../bench/cases/requests.ts';
+import { GATEWAY_MISSING, gatewayIn } from '../../bench/contestants/gateway.ts';
 import { askLoad, startLoad } from '../../bench/load/load.ts';
 import type { GrowthResult } from '../../bench/measures/growth.ts';
 import { program } from '../../bench/options.ts';
@@ -75,7 +76,9 @@ describe('npm run bench', () => {
         '--case',
         cases,
         '--contestants',
-        'bare translation,translation with rows',
+        'bare translation,translation with rows,gateway',
+        '--gateway',
+        directory,
         '--concurrency',
         '4',
         '--results',
@@ -88,6 +91,8 @@ describe('npm run bench', () => {
       const result = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Result; // written by the benchmark
       expect(result.machine.node).toBe(process.version);
       expect(result).toMatchObject({ upstream: 'Node', load: 'own', faults: [] });
+      // Nothing is installed there.
+      expect(result.not_measured).toEqual([expect.stringMatching(/^gateway: not installed; run `npm install /)]);
       const expected = cases
         .split(',')
         .flatMap((name) =>
@@ -110,6 +115,28 @@ describe('npm run bench', () => {
       for (const { found } of rows) expect(found).toBeGreaterThan(20);
       expect(result.goals.map(({ verdict }) => verdict)).toContain('not measured');
       expect(stdout).toContain('added over direct');
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'measures a gateway that stores nothing, where it is installed, by completions that each came back translated',
+    ({ skip }) => {
+      const folder = process.env.BENCH_GATEWAY ?? ROOT;
+      skip(gatewayIn(folder) === null, `the gateway is ${GATEWAY_MISSING}; a test reads BENCH_GATEWAY`);
+      const results = join(directory, 'gateway');
+      const asked = ['--plain', '--case', 'create', '--contestants', 'gateway', '--gateway', folder];
+      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked, '--results', results);
+      expect(status, stderr + stdout).toBe(0);
+      const [file = ''] = readdirSync(results);
+      const { lines, checks, not_measured } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      const found = lines.filter(({ contestant }) => contestant === 'gateway');
+      expect(found.map(({ case_name, in_flight }) => `${case_name} ${in_flight}`)).toEqual(['create 1', 'create 4']);
+      for (const { ratio } of found) expect(ratio?.median).toBeGreaterThan(0);
+      const [completed] = checks.filter(({ what }) => what.startsWith('completions'));
+      expect([completed?.found, (completed?.found ?? 0) > 20]).toEqual([completed?.expected, true]);
+      expect(not_measured).toEqual([]);
+      rmSync(results, { recursive: true });
     },
     LIMIT_MS,
   );

@@ -62,11 +62,11 @@ export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools
 /** Any doubt rules out `same`. @param remarks of the reader, all about a file that was cut off. */
 function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks: readonly string[]): string[] {
   return [
-    ...(replayed === 0 ? [`none of ${lines} calls was replayed`] : []),
+    ...(replayed === 0 ? ['no line was replayed'] : []),
     ...(replayed > 0 && left_out > replayed
-      ? [`${left_out} of ${lines} calls were left out, and only ${replayed} replayed`]
+      ? [`more lines were left out (${left_out}) than replayed (${replayed})`]
       : []),
-    ...(unreadable > 0 ? [`${unreadable} of ${lines} lines could not be read`] : []),
+    ...(unreadable > 0 ? [`lines that could not be read: ${unreadable} of ${lines}`] : []),
     ...(remarks.length > 0 ? ['the file is not whole'] : []),
   ].map((doubt) => `${doubt}.`);
 }

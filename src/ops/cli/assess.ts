@@ -148,14 +148,14 @@ function megabytes(bytes: number): string {
 }
 
 function siteCode(text: string): string {
-  if (!/^M[A-Z]{2}$/.test(text)) throw new InvalidArgumentError('a site such as MLA, MLB or MLM is needed');
+  if (!/^M[A-Z]{2}$/.test(text)) throw new InvalidArgumentError('A site such as MLA, MLB or MLM is needed.');
   return text;
 }
 
 function hostName(text: string, before: string[]): string[] {
   const host = text.toLowerCase();
   if (!/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(host))
-    throw new InvalidArgumentError('a host name such as api.mercadopago.com is needed, without scheme and port');
+    throw new InvalidArgumentError('A host name such as api.mercadopago.com is needed, without scheme and port.');
   return [...before, host];
 }
 
@@ -237,8 +237,8 @@ const REPLAY_EXIT = { same: exitCodes.done, changed: exitCodes.changed, inconclu
 function replayText(found: Replay): string {
   const { sums, not_replayed, not_compared, remarks, unreadable, tables_revision, revisions_then, changes } = found;
   return [
-    `${sums.lines} lines = ${sums.replayed} replayed + ${sums.left_out} left out + ${sums.unreadable} unreadable.`,
-    `Tables ${tables_revision} now; then ${revisions_then.join(', ') || 'none'}.`,
+    `Lines: ${sums.lines} = ${sums.replayed} replayed + ${sums.left_out} left out + ${sums.unreadable} unreadable.`,
+    `Tables now: ${tables_revision}; when the calls were made: ${revisions_then.join(', ') || 'not known'}.`,
     ...remarks,
     ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),
     ...not_replayed.map(({ why, count }) => `left out, ${count}: ${why}`),
@@ -260,5 +260,5 @@ function changesText({ changes, sums }: Replay): string {
     'shown by': 'sample',
     signature: 'signature',
   };
-  return `Calls that would be done otherwise: ${sums.changed}. Changes: ${changes.length}.\n${table(columns, changes)}`;
+  return `Calls that these tables handle in another way: ${sums.changed}. Changes: ${changes.length}.\n${table(columns, changes)}`;
 }

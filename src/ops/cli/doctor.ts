@@ -65,7 +65,9 @@ function reportText(report: OfflineReport & Partial<DoctorReport>, with_settings
 function findingText({ level, name, says, repair }: Finding, width: number): string {
   const margin = ' '.repeat(LEVEL_WIDTH + width + 4);
   const line = `${level.padEnd(LEVEL_WIDTH)}  ${name.padEnd(width)}  ${hanging(says, margin)}`;
-  return repair === null ? line : `${line}\n${margin}${hanging(`Repair: ${repair.replace(/\.$/, '')}.`, margin)}`;
+  return repair === null
+    ? line
+    : `${line}\n${margin}${hanging(`Repair: ${repair.replace(/(?<![.…])$/, '.')}`, margin)}`;
 }
 
 const LEVEL_WIDTH = 'problem'.length;

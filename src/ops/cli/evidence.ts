@@ -191,13 +191,16 @@ const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
 );
 
 function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, ...one }: DecommissionView): string {
-  const last = day === null ? 'never called' : `last called on ${day}, ${counted(quiet_days ?? 0, 'whole day')} ago`;
+  const last =
+    day === null
+      ? 'never called'
+      : `last called on ${day}, ${quiet_days === 0 ? 'less than a day' : counted(quiet_days ?? 0, 'whole day')} ago`;
   const units = table(
     {
       unit: 'unit',
       'new work': 'new_work',
       'last on legacy': ({ last_legacy_at, last_operation }) =>
-        last_legacy_at === null ? 'never' : `${last_operation === null ? 'at most ' : ''}${last_legacy_at}`,
+        last_legacy_at === null ? 'never' : `${last_legacy_at}${last_operation === null ? ' or earlier' : ''}`,
       call: 'last_operation',
       quiet: 'quiet_days',
       open: 'open_on_legacy',

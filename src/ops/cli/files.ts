@@ -84,7 +84,7 @@ export const captureFaces: AnyFaces & Faces = {
   'capture show': {
     examples: ['puente capture show 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
     text({ at, operation, lane, status, error, duration_ms, messages }) {
-      const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
+      const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${Number(duration_ms.toFixed(1))} ms`;
       return `${head}\n${messages === null ? `Its messages were not kept: ${KEEP_LATER}` : JSON.stringify(messages, null, 2)}`;
     },
   },
@@ -181,7 +181,8 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
       `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
   );
   return [
-    `${a.period.since} to ${a.period.until}, then ${b.period.since} to ${b.period.until}`,
+    `before: ${a.period.since} to ${a.period.until}`,
+    `after: ${b.period.since} to ${b.period.until}`,
     ...Object.entries({ tables, verdict })
       .filter(([, { before, after }]) => before !== null || after !== null)
       .map(
@@ -246,8 +247,10 @@ function reconciledText(
   const sums =
     unread.length === 0
       ? `${counts}.`
-      : `${counts}: no token of the merchant is known, or upstream did not answer:${names.join('')}${more}`;
-  const cut = done.left_out ? '\nA merchant has more open links than one run compares: run it again later.' : '';
+      : `${counts}: no token of the merchant is known, or upstream did not answer (puente doctor tells which):${names.join('')}${more}`;
+  const cut = done.left_out
+    ? '\nA merchant has more open sales than one run compares: run it again when some have ended.'
+    : '';
   if (mismatches.length === 0) return sums + cut;
   const shown = table(
     {

@@ -182,14 +182,14 @@ function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new InvalidArgumentError('JSON such as {"store_id": "77"} is needed');
+    throw new InvalidArgumentError('JSON such as {"store_id": "77"} is needed.');
   }
 }
 
 function instant(text: string): number {
   const at = Date.parse(text);
   if (!/^\d{4}-\d{2}-\d{2}T/.test(text) || Number.isNaN(at))
-    throw new InvalidArgumentError('an instant such as 2026-01-31T09:00:00Z is needed');
+    throw new InvalidArgumentError('An instant such as 2026-01-31T09:00:00Z is needed.');
   return at;
 }
 

@@ -434,7 +434,7 @@ function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: Sa
   const { fault_share, slow_share, slow_ms, min_sample, window_ms, faults_in_a_row } = rules;
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
-    `trips at ${fault_share} % faults, or ${slow_share} % calls of ${slow_ms / 1000} s or longer, of ${min_sample} calls or more in ${window_ms / 60_000} min, or at ${faults_in_a_row} faults in a row`,
+    `It trips when, of ${min_sample} calls or more in ${window_ms / 60_000} min, ${fault_share} % are faults or ${slow_share} % take ${slow_ms / 1000} s or longer; and at ${faults_in_a_row} faults in a row.`,
     listed<Trip>('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
     listed<SafetyView['now'][number]>('No call on orders is counted now.', {
       kind: 'kind',

@@ -104,7 +104,7 @@ export function counted(count: number, what: string): string {
 
 /** Digits only. @throws InvalidArgumentError, which commander prints as wrong usage. */
 export function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A whole number is needed.');
   return Number(text);
 }
 
@@ -115,7 +115,7 @@ export function instantText(text: string): string {
 
 /** `5` or `2.5`; the API checks the range. */
 export function percent(text: string): number {
-  if (!/^\d{1,3}(\.\d{1,2})?%?$/.test(text)) throw new InvalidArgumentError('a percentage such as 5 or 2.5 is needed');
+  if (!/^\d{1,3}(\.\d{1,2})?%?$/.test(text)) throw new InvalidArgumentError('A percentage such as 5 or 2.5 is needed.');
   return Number(text.replace('%', ''));
 }
 
@@ -151,35 +151,44 @@ export function facts(value: object): string {
 
 /** Narrowest column: a number or a state still fits on one line. */
 const NARROWEST = 12;
+/** A word up to this length is kept whole, so that it can be copied: an id, or the name of a terminal. */
+const WHOLE = 36;
 /** Of a cell, both sides together. */
 const PADDING = 2;
 
 /**
- * Wraps cells, cuts nothing off; where the columns have no room beside one another, each row is a table of its own.
+ * Wraps cells, cuts nothing off; where the columns have no room beside one another, each row is a few lines of its own.
  * @param width columns of the terminal; infinite for pipes and files.
  */
 export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map((cell) => withTimes(String(cell))))];
   const available = width - head.length * (PADDING + 1) - 1;
-  const widths = fitted(
-    head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),
-    available,
-  );
-  const [first_name = '', ...names] = head;
-  if (names.length > 1 && widths.reduce((sum, one) => sum + one, 0) > available)
-    return rows
-      .map(([first = '', ...row]) =>
-        tableOf(
-          [first_name, String(first)],
-          names.map((name, nth) => [name, row[nth] ?? '']),
-          width,
-        ),
-      )
-      .join('\n');
+  const widest = (of: (text: string) => number): number[] =>
+    head.map((_, column) => cells.reduce((most, row) => Math.max(most, of(row[column] ?? '')), 0));
+  const room = fitted(widest(textWidth), widest(longestWord), available);
+  const is_narrow = room.reduce((sum, one) => sum + one, 0) > available;
+  if (is_narrow && head.length > 2) return rowsOf(cells, width);
+  const widths = is_narrow ? fitted(room, [], available) : room;
   const [first = [], ...rest] = cells.map((row) => row.map((text, column) => wrapped(text, widths[column] ?? 0)));
   const table = new Table({ head: first, style: { head: [], border: [] } });
   for (const row of rest) table.push(row);
   return table.toString();
+}
+
+/** Cells with their headings, as many on a line as fit, the later lines of a row indented; empty ones are left out. */
+function rowsOf([head = [], ...rows]: readonly string[][], width: number): string {
+  const textOf = (row: readonly string[]): string => {
+    const lines: string[] = [];
+    for (const [column, text] of row.entries()) {
+      if (text === '') continue;
+      const cell = `${head[column]}: ${text.replaceAll('\n', ' ')}`;
+      const line = `${lines.at(-1) ?? ''}   ${cell}`;
+      if (lines.length > 0 && line.length <= width - 2) lines[lines.length - 1] = line;
+      else lines.push(wrapAnsi(cell, Math.max(1, width - 4), { hard: true, trim: true }).replaceAll('\n', '\n    '));
+    }
+    return lines.join('\n  ');
+  };
+  return rows.map((row) => `${textOf(row)}\n`).join('\n');
 }
 
 /** Begins all lines after the first with `margin`. Does not wrap when `width` leaves less than `NARROWEST`. */
@@ -194,23 +203,25 @@ function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-/** Shrinks the widest columns until all fit, or all are at `NARROWEST`. */
-function fitted(widths: readonly number[], available: number): number[] {
-  const sum = widths.reduce((total, one) => total + one, 0);
-  const widest = Math.max(...widths);
-  if (sum <= available || widest <= NARROWEST) return [...widths];
-  const others = widths.filter((one) => one < widest);
-  const count = widths.length - others.length;
-  const next = Math.max(NARROWEST, ...others);
-  const share = Math.floor((available - others.reduce((total, one) => total + one, 0)) / count);
-  return fitted(
-    widths.map((one) => (one === widest ? Math.min(widest - 1, Math.max(next, share)) : one)),
-    available,
-  );
+/** Shrinks the widest columns until all fit, or each is at its `least`, and never below `NARROWEST`. */
+function fitted(widths: readonly number[], least: readonly number[], available: number): number[] {
+  const room = [...widths];
+  for (let over = room.reduce((sum, one) => sum + one, 0) - available; over > 0; over--) {
+    const open = room.map((one, column) => (one > Math.max(least[column] ?? 0, NARROWEST) ? one : 0));
+    const column = open.indexOf(Math.max(...open));
+    if (open[column] === 0) break;
+    room[column] = (room[column] ?? 0) - 1;
+  }
+  return room;
+}
+
+/** Of the words that are kept whole. */
+function longestWord(text: string): number {
+  return text.split(/\s/).reduce((most, { length }) => (length > WHOLE ? most : Math.max(most, length)), 0);
 }
 
 function wrapped(text: string, width: number): string {
-  return textWidth(text) <= width ? text : wrapAnsi(text, width, { hard: true, trim: false });
+  return textWidth(text) <= width ? text : wrapAnsi(text, width, { hard: true, trim: true });
 }
 
 function textWidth(text: string): number {

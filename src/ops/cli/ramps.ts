@@ -66,7 +66,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h:
 function durationOf(text: string): number {
   const [, count, unit = ''] = /^(\d{1,4})([smhd])$/.exec(text) ?? [];
   const each_ms = MILLISECONDS[unit];
-  if (each_ms === undefined) throw new InvalidArgumentError('write it as 30m, 2h or 1d');
+  if (each_ms === undefined) throw new InvalidArgumentError('Write it as 30m, 2h or 1d.');
   return Number(count) * each_ms;
 }
 

@@ -268,7 +268,7 @@ function restOf(answer: unknown, { row: { properties }, fields }: Given): string
   const most = Number(fields.limit ?? properties.limit?.default);
   if (!(Array.isArray(answer) && answer.length >= most)) return '';
   const flags = ['limit', 'since', 'until', 'before'].filter((name) => Object.hasOwn(properties, name));
-  return `\nAt most ${most} are shown; ${flags.map((name) => `--${name}`).join(', ')} lead to the rest.`;
+  return `\nThe list ends at its limit of ${most}; ${flags.map((name) => `--${name}`).join(', ')} show the rest.`;
 }
 
 /** Calls the row. A change without a given revision reads the current one first. */

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { factText } from '../../locales/message.ts';
-import { timeText } from '../../locales/words.ts';
+import { timeText, wordsOf } from '../../locales/words.ts';
 import type { receiversView } from '../api/notices.ts';
 import type { ChainView } from '../audit.ts';
 import type { FleetLine, FleetView } from '../fleet/line.ts';
@@ -188,6 +188,11 @@ function headOf(sale: SaleView, found_as: string): string {
   ].join('\n');
 }
 
+/** As the page of notices says it. */
+function outcomeText({ outcome }: Pick<AttemptView, 'outcome'>): string {
+  return wordsOf('en').t(`attempt.${outcome}`);
+}
+
 const NOTICE = '3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
 
 export const noticeFaces: Faces = {
@@ -202,7 +207,7 @@ export const noticeFaces: Faces = {
       state: 'state',
       attempts: 'attempts',
       last: ({ last_attempt: last }) =>
-        last === null ? 'none' : `${last.outcome}${last.status === null ? '' : ` ${last.status}`}`,
+        last === null ? 'none' : `${outcomeText(last)}${last.status === null ? '' : `, ${last.status}`}`,
     }),
   },
   'notices receivers': {
@@ -211,7 +216,7 @@ export const noticeFaces: Faces = {
       'puente notices receivers --merchant 700100200 --since 2026-01-31T00:00:00Z',
     ],
     text: ({ receivers, since, until }) =>
-      `${listed<z.infer<typeof receiversView>['receivers'][number]>('No attempt in this time.', {
+      `${listed<z.infer<typeof receiversView>['receivers'][number]>('No notice of this time was sent or tried.', {
         receiver: ({ merchant, merchant_name, url }) =>
           `${withName(merchant, merchant_name)}\n${url ?? 'held back by Puente'}`,
         success: ({ success_rate }) => (success_rate === null ? '' : `${success_rate} %`),
@@ -219,7 +224,7 @@ export const noticeFaces: Faces = {
         late: 'late',
         refused: 'refused',
         held: 'held',
-      })(receivers)}\nnotices made from ${since} to ${until}`,
+      })(receivers)}\nCounted are notices made from ${since} to ${until}.`,
   },
   'notices test': {
     examples: ["puente notices test 700100200 --reason 'its new address'"],
@@ -236,7 +241,7 @@ export const noticeFaces: Faces = {
       const attempts = listed<AttemptView>('No attempt yet.', {
         at: 'at',
         ms: 'duration_ms',
-        outcome: 'outcome',
+        outcome: outcomeText,
         status: ({ status }) => status ?? 'none',
         url: ({ url }) => url ?? 'none',
         detail: 'detail',
@@ -270,7 +275,7 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
     text: listed('No incident matches.', {
       incident: 'id',
       opened: 'opened_at',
-      state: ({ state, closed_at }) => closed_at ?? state,
+      state: ({ state, closed_at }) => (closed_at === null ? state : `closed ${closed_at}`),
       merchant: ({ merchant, name }) => namedAs(merchant ?? 'all', name),
       kind: ({ kind, subject }) => (subject === null ? kind : `${kind} ${subject}`),
       count: 'count',
@@ -354,7 +359,7 @@ export async function warnOfBrokenChain(options: Output): Promise<void> {
 function verdictOf({ lines, head, expected, broken }: ChainView): string {
   const end = head === null ? 'The chain is empty.' : `Its head is ${head.sequence}:${head.hash}`;
   if (broken !== null) {
-    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines === 1 ? '1 line before it is' : `${lines} lines before it are`} valid.`;
+    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines === 1 ? '1 line before it is' : `${lines} lines before it are`} valid.\nSomething else than Puente wrote to the database. Keep it as it is, and compare the lines with those of a backup: puente backups list`;
   }
   const known = expected === null ? '' : `\nLine ${expected.sequence}, given with --expect, is still in the chain.`;
   return `The chain is intact: ${counted(lines, 'line')}.\n${end}${known}`;
@@ -369,6 +374,6 @@ function shortly(detail: Record<string, unknown>): string {
 function markOf(text: string): { expect_sequence: string; expect_hash: string } {
   const [, sequence, hash] = /^(\d{1,15}):([0-9a-fA-F]{64})$/.exec(text) ?? [];
   if (sequence === undefined || hash === undefined)
-    throw new InvalidArgumentError('a line number, a colon and the 64 hex digits of its hash are needed');
+    throw new InvalidArgumentError('A line number, a colon and the 64 hex digits of its hash are needed.');
   return { expect_sequence: sequence, expect_hash: hash };
 }

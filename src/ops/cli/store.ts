@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { maskWritten } from '../../proxy/evidence/redact-text.ts';
 import { withManual } from './help.ts';
-import { type Columns, print, startProgress, table } from './output.ts';
+import { type Columns, counted, print, startProgress, table } from './output.ts';
 
 export interface RestoreOrder {
   file: string;
@@ -132,7 +132,7 @@ that was cut off is repeated, and continues where it was.`,
 function outcomeText({ from, to, is_resumed, copied, proved }: MigrateStoreOutcome): string {
   const begun = is_resumed ? 'An earlier run was continued. ' : '';
   if (proved === null)
-    return `${begun}${copied} rows were copied from ${from} to ${to}. Now stop Puente and run: puente migrate-store --from sqlite --to postgres`;
+    return `${begun}Copied ${counted(copied, 'row')} from ${from} to ${to}. Now stop Puente and run: puente migrate-store --from sqlite --to postgres`;
   const columns: Columns<MigratedTable> = {
     table: 'table',
     'rows, all equal': 'rows',
@@ -143,7 +143,7 @@ function outcomeText({ from, to, is_resumed, copied, proved }: MigrateStoreOutco
   };
   return [
     table(columns, proved.tables),
-    `${begun}${proved.rows} rows of ${from} are in ${to}, each read back and compared; ${proved.audit_lines} decisions in one chain.`,
-    'Start Puente with this PUENTE_POSTGRES_URL and the same PUENTE_SECRET_KEY; the file is kept as it is, and no start serves it.',
+    `${begun}Copied ${counted(proved.rows, 'row')} of ${from} to ${to}, each read back and compared; the chain of decisions is whole: ${counted(proved.audit_lines, 'line')}.`,
+    'Start Puente with this PUENTE_POSTGRES_URL and the same PUENTE_SECRET_KEY. The file stays as it is, and Puente starts on it no more.',
   ].join('\n');
 }

@@ -62,12 +62,15 @@ export function readReport(text: string, name: string): Report {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new PuenteError('bad_request', `${name} is no JSON: make it with puente report --format json.`, {
+    throw new PuenteError('bad_request', `${name} is no JSON: make it anew with puente report --format json.`, {
       cause: error,
     });
   }
   if (!readable.safeParse(value).success)
-    throw new PuenteError('bad_request', `${name} is no report of the form ${REPORT_SCHEMA}: make it anew.`);
+    throw new PuenteError(
+      'bad_request',
+      `${name} is no report of the form ${REPORT_SCHEMA}: make it anew with puente report --format json.`,
+    );
   return value as Report; // written by this build's own form, whose name was just checked
 }
 

@@ -76,7 +76,7 @@ describe('assess', () => {
 
   test.each([
     ['no such file', ['assess', 'nowhere.har'], 1, /nowhere.har can't be read \(ENOENT\)/],
-    ['a site that is none', ['assess', '-', '--site', 'Argentina'], 2, /a site such as MLA/],
+    ['a site that is none', ['assess', '-', '--site', 'Argentina'], 2, /A site such as MLA/],
     ['replay against nothing', ['replay', '-'], 2, /--against/],
   ])('%s', async (_what, argv, code, said) => {
     const ran = await command(argv);
@@ -131,7 +131,7 @@ describe('a capture of a running Puente', () => {
     const captured = await run('capture', 'export', '--captured');
     expect(captured.out.trim().split('\n')).toHaveLength(3);
     const same = await command(['replay', output, '--against', 'tables']);
-    expect(same).toMatchObject({ code: 0, out: expect.stringContaining('2 lines = 1 replayed + 1 left out') });
+    expect(same).toMatchObject({ code: 0, out: expect.stringContaining('Lines: 2 = 1 replayed + 1 left out') });
     expect(same.out).toContain('No change. Calls replayed: 1.');
     const doubtful = async (text: string) => {
       const { code, out } = await command(['replay', written('doubtful.jsonl', text), '--against', 'tables']);
@@ -141,16 +141,16 @@ describe('a capture of a running Puente', () => {
     const [head = '', untold = '', told = '', end = ''] = readFileSync(output, 'utf8').trim().split('\n');
     expect(await doubtful([head, untold, '{"puente_capture_end":1}'].join('\n'))).toEqual([
       4,
-      ['INCONCLUSIVE: none of 1 calls was replayed.'],
+      ['INCONCLUSIVE: no line was replayed.'],
     ]);
     expect(await doubtful([head, untold, untold, told, '{"puente_capture_end":3}'].join('\n'))).toEqual([
       4,
-      ['INCONCLUSIVE: 2 of 3 calls were left out, and only 1 replayed.'],
+      ['INCONCLUSIVE: more lines were left out (2) than replayed (1).'],
     ]);
     expect(await doubtful([head, untold, told].join('\n'))).toEqual([4, ['INCONCLUSIVE: the file is not whole.']]);
     expect(await doubtful([head, '{"broken', told, end].join('\n'))).toEqual([
       4,
-      ['INCONCLUSIVE: 1 of 2 lines could not be read.'],
+      ['INCONCLUSIVE: lines that could not be read: 1 of 2.'],
     ]);
     const mappings = join(directory, 'next');
     cpSync(join(HOUSE, 'mappings'), mappings, { recursive: true });

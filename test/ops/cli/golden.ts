@@ -23,17 +23,37 @@ export function shift({ on, env = {}, run = command, turn, masks = () => [] }: D
   const seen: string[] = [];
   const as = async (person: { name: string; token: string }, line: string): Promise<string> => {
     turn?.();
-    const argv = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
     const door = on === undefined ? {} : { PUENTE_OPS_URL: on.app.ops_url, PUENTE_OPS_TOKEN: person.token };
-    const { out, err, code } = await run(argv, { ...door, ...env });
+    const { out, err, code } = await run(wordsOf(line), { ...door, ...env });
     seen.push(`${person.name}$ puente ${line}\n${out}${err}${code === 0 ? '' : `\nexit code ${code}`}`.trimEnd());
     return out;
   };
   const golden = (name: string) =>
-    expect(`${masked(seen.join('\n\n'), masks())}\n`).toMatchFileSnapshot(
+    expect(`${masked(seen.join('\n\n'), masks()).trimEnd()}\n`).toMatchFileSnapshot(
       join(import.meta.dirname, 'golden', `${name}.txt`),
     );
   return { as, golden, ana: (line: string) => as(ANA, line), ben: (line: string) => as(BEN, line) };
+}
+
+/** The words of a line, as a shell splits it. */
+export function wordsOf(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+}
+
+/** Commands with all that they print and their exit code, in one golden file: nothing differs from run to run but by `masks`. */
+export async function toldBy(
+  golden: string,
+  lines: readonly (readonly string[])[],
+  run: typeof command = command,
+  masks: readonly Mask[] = [],
+): Promise<void> {
+  const told: string[] = [];
+  for (const words of lines) {
+    const { code, out, err } = await run([...words]);
+    told.push(`$ puente ${words.join(' ')}\n${out}${err === '' ? '' : `stderr: ${err.trim()}\n`}exit code ${code}\n`);
+  }
+  const text = masks.reduce((rest, [found, word]) => rest.replaceAll(found, word), told.join('\n'));
+  await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden', `${golden}.txt`));
 }
 
 /** Without the lines and the width of tables. */
@@ -46,12 +66,12 @@ function masked(text: string, masks: readonly Mask[]): string {
   return (
     masks
       .reduce((rest, [found, word]) => rest.replaceAll(found, word), text)
-      .replaceAll(/^[┌├└].*\n/gm, '')
+      .replaceAll(/^[┌├└].*(?:\n|$)/gm, '')
       .replaceAll(/^│.*$/gm, (row) => row.replaceAll(/ +/g, ' '))
       .replaceAll(/(?:\d+_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b|\bORD[0-9A-Z]{26}\b/g, numbered)
       .replaceAll(/\b[0-9a-f]{64}\b/g, 'HASH')
       .replaceAll(/\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)? UTC/g, 'TIME UTC')
-      .replaceAll(/\b\d+(?:\.\d+)? ms\b/g, 'N ms')
+      .replaceAll(/\b\d+(?:\.\d)? ms\b/g, 'N ms')
       .replaceAll(/(?<=127\.0\.0\.1:)\d+/g, 'PORT')
       // Upstream says the site of a merchant at a time of its own.
       .replaceAll(/site unknown|site MLA/g, 'site SITE')

@@ -129,6 +129,9 @@ it('moves: what a share takes, who approves, and how it goes back', async () => 
   await golden('moves');
 });
 
+/** The first id that a command has printed. */
+const idIn = (out: string): string => /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(out)?.[0] ?? '';
+
 const moves = async (): Promise<string[]> =>
   ((await bench.as(ANA, 'GET', '/api/moves?state=waiting')).body as { moves: { id: string }[] }).moves.map(
     ({ id }) => id,
@@ -249,7 +252,26 @@ it('many: a bulk move that refuses one, and is aborted', async () => {
   await ana(`bulk show ${bulk?.id}`);
   await ben(`bulk abort ${bulk?.id} --reason "a till was updated"`);
   await ana('bulk list');
+  const second = idIn(await ben('bulk start 700100300 700100400 --stage shadow --per-day 1 --reason "wave 2"'));
+  await eventually(
+    () => bench.ops(`/api/bulk/${second}`),
+    ({ text }) => text.includes('moves of today'),
+  );
+  await ana(`bulk show ${second}`);
+  await ben(`bulk abort ${second} --reason "a till was updated"`);
   await golden('bulk');
+});
+
+it('a ramp that a second person approves', async () => {
+  const { ana, ben, as, golden } = shift(bench);
+  await bench.move({ stage: 'shadow' }, BEN, BRAZIL);
+  for (const move of await moves())
+    await bench.as(EVA, 'POST', `/api/moves/${move}/approve`, { reason: 'a test does it' });
+  const id = idIn(await ben('ramp 700100300 --steps 50,100 --soak 1h --min-sales 5 --reason "week 1"'));
+  await ana(`ramps show ${id}`);
+  await as(EVA, `ramps approve ${id} --reason "looked at the steps with the shop"`);
+  await as(EVA, `ramps approve ${id} --reason "once more"`);
+  await golden('ramps-approved');
 });
 
 it('incidents and alerts: closed by a person, tried, refused', async () => {
@@ -282,4 +304,23 @@ it('sales are found in pages, and one is compared', async () => {
   await ana('sales --state lost');
   await ben('reconcile --merchant 700100300');
   await golden('sales');
+});
+
+it('what still needs legacy, unit by unit: on the day of the move, and when its week is over', async () => {
+  const { ana, golden } = shift(nothing);
+  const intents = (device: string) => `${POINT}/devices/${device}/payment-intents`;
+  const { body } = await nothing.till(intents(DEVICE), { body: { amount: 8000 } });
+  await nothing.move({ stage: 'orders', override: true });
+  await sell(8100, SECOND_DEVICE, nothing);
+  for (const line of ['decommission', 'decommission 700100200']) await ana(line);
+  const { id } = body as { id: string }; // a created intent has one
+  await nothing.till(`${intents(DEVICE)}/${id}`, { method: 'DELETE' });
+  await nothing.atTerminal('pay', { device: SECOND_DEVICE });
+  await eventually(
+    () => nothing.ops('/api/sales'),
+    ({ text }) => text.includes('"paid"'),
+  );
+  now += 8 * 86_400_000;
+  for (const line of ['decommission', 'decommission 700100200']) await ana(line);
+  await golden('decommission');
 });

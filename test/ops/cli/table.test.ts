@@ -1,7 +1,7 @@
 /** Tables: full width in pipes, as narrow as the terminal otherwise, always with all their content. */
 import { expect, it, onTestFinished } from 'vitest';
 import { hanging, tableOf } from '../../../src/ops/cli/output.ts';
-import { ARGENTINA, MEXICO, OPS_TOKEN, POINT } from '../../kit.ts';
+import { ARGENTINA, DEVICE, eventually, MEXICO, OPS_TOKEN, POINT } from '../../kit.ts';
 import { startMoves } from '../moves/kit.ts';
 import { inTerminal } from './terminal.ts';
 
@@ -23,7 +23,7 @@ it.each([200, 80, 60, 40])('fits into %i columns', (width) => {
   for (const line of lines(width)) expect(line.length).toBeLessThanOrEqual(width);
 });
 
-it.each([80, 40])('makes a table of each row where %i columns have no room for all', (width) => {
+it.each([80, 40])('makes a few lines of each row where %i columns have no room for all', (width) => {
   const wide = Array.from({ length: 8 }, (_, nth) => `column-${nth}`);
   const table = tableOf(
     wide,
@@ -55,18 +55,42 @@ it('hangs text beside a margin, and leaves it alone where nothing ends', () => {
   expect(hanging('one two three four five', '    ', 10)).toBe('one two three four five');
 });
 
+it('keeps an id whole, so that it can be copied, and leaves out what is empty', () => {
+  const id = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
+  const heads = ['notice', 'merchant', 'made', 'topic', 'about', 'state', 'attempts', 'last'];
+  const notice = [id, '700100200\nCafé Sur', '2026-11-18T03:00:00Z', 'point', id, 'pending', 1, ''];
+  expect(tableOf(heads, [notice, notice], 80)).toBe(
+    Array(2)
+      .fill(
+        `notice: ${id}   merchant: 700100200 Café Sur
+  made: 2026-11-18 03:00:00 UTC   topic: point
+  about: ${id}   state: pending   attempts: 1
+`,
+      )
+      .join('\n'),
+  );
+});
+
 it('fits the tables of the fleet into a terminal of 80 columns, with what needs attention and why', async () => {
-  const bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true' });
+  const bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true', PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
   onTestFinished(() => bench.close());
   for (const merchant of [ARGENTINA, MEXICO]) await bench.till(`${POINT}/devices`, { merchant });
+  await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { merchant: MEXICO, body: { amount: 1500 } });
+  await bench.atTerminal('pay', { merchant: MEXICO });
+  const [notice] = await eventually(
+    async () => ((await bench.ops('/api/notices')).body as { notices: { id: string }[] }).notices, // the API's shape
+    ({ length }) => length > 0,
+  );
+  await bench.move({ stage: 'legacy' });
   await bench.move({ stage: 'shadow' });
   const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
-  for (const words of ['fleet', 'merchants list', 'moves list']) {
+  const inside = { fleet: ARGENTINA, 'merchants list': ARGENTINA, 'moves list': ARGENTINA, 'notices list': notice?.id };
+  for (const [words, part = 'an id'] of Object.entries(inside)) {
     const program = inTerminal([process.execPath, 'bin/puente.js', ...words.split(' ')], env, 80);
     expect(await program.ended()).toBe(0);
     const shown = program.shown().split(/\r?\n/);
     expect([words, shown.filter((line) => line.length > 80)]).toEqual([words, []]);
-    expect(shown.some((line) => line.includes(ARGENTINA))).toBe(true);
+    expect(shown.some((line) => line.includes(part))).toBe(true);
     if (words === 'fleet') expect(shown.find((line) => line.includes(ARGENTINA))).toContain('waiting move');
   }
 });

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
-import { HOUSE, puente, type Ran } from '../../run-cli.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
+import { toldBy as allToldBy } from './golden.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-explain-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -32,19 +33,11 @@ file(
   'any: [{ status: 429, error: unavailable, why: This till knows 503 and no 429. }]\n',
 );
 
-/** Commands with all that they print and their exit code, in one golden file; what differs from run to run by its name. */
-async function toldBy(golden: string, runs: readonly (readonly string[])[], run = command): Promise<void> {
-  const told: string[] = [];
-  for (const words of runs) {
-    const { code, out, err }: Ran = await run([...words]);
-    told.push(`$ puente ${words.join(' ')}\n${out}${err === '' ? '' : `stderr: ${err.trim()}\n`}exit code ${code}\n`);
-  }
-  const text = told
-    .join('\n')
-    .replaceAll(directory, 'DIRECTORY')
-    .replaceAll(/(?<![\w-])[0-9a-f]{12}\b/g, 'REVISION');
-  await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden', `${golden}.txt`));
-}
+const toldBy = (golden: string, lines: readonly (readonly string[])[], run = command) =>
+  allToldBy(golden, lines, run, [
+    [directory, 'DIRECTORY'],
+    [/(?<![\w-])[0-9a-f]{12}\b/g, 'REVISION'],
+  ]);
 
 it('check', async () => {
   const broken = join(directory, 'broken');

@@ -45,7 +45,7 @@ describe('stage, rollback, drain', () => {
   it.each([
     [['stage', ARGENTINA, 'orders'], 2, '--reason'],
     [['stage', ARGENTINA, 'moon', ...REASON], 2, 'legacy, shadow, canary, orders, follow'],
-    [['stage', ARGENTINA, 'canary', '--share', 'half', ...REASON], 2, 'a percentage such as 5 or 2.5'],
+    [['stage', ARGENTINA, 'canary', '--share', 'half', ...REASON], 2, 'A percentage such as 5 or 2.5'],
     [['stage', ARGENTINA, 'canary', ...REASON], 1, 'which share of them with --share'],
     [['stage', ARGENTINA, 'canary', '--share', '101', ...REASON], 1, 'a share is a percentage from 0 to 100'],
     [

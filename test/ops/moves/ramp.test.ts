@@ -237,7 +237,7 @@ it.each([
 ])('steps are read as people write them: %s', (text, steps) => expect(stepsIn(text)).toEqual(steps));
 
 it.each(['', 'many', '5,,25', '-5', '5,25,', '5, 25,50'])('steps that are none are refused: %j', (text) =>
-  expect(() => stepsIn(text)).toThrow('steps ascend'),
+  expect(() => stepsIn(text)).toThrow('steps in ascending order'),
 );
 
 describe('a ramp is refused', () => {
@@ -245,7 +245,7 @@ describe('a ramp is refused', () => {
   it.each([
     [{}, 'begins on shadow'],
     [{ merchants: undefined }, 'name merchants, or conditions that they meet'],
-    [{ steps: [50, 50] }, 'steps ascend'],
+    [{ steps: [50, 50] }, 'steps in ascending order'],
     [{ steps: [] }, 'steps'],
     [{ steps: [101] }, 'steps.0'],
     [{ soak_ms: 10 }, 'soak_ms'],

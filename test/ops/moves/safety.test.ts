@@ -173,7 +173,7 @@ describe('one create in doubt', () => {
     const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
     const { out } = await command(['safety', 'show', URUGUAY], env);
     expect(out).toContain(
-      'trips at 50 % faults, or 30 % calls of 6 s or longer, of 4 calls or more in 5 min, or at 5 faults in a row',
+      'It trips when, of 4 calls or more in 5 min, 50 % are faults or 30 % take 6 s or longer; and at 5 faults in a row.',
     );
     expect(out).toContain('3 more faults or 3 more slow calls');
     expect(out).toContain(first);
