@@ -110,6 +110,12 @@ describe.skipIf(!hasChromium)('a form', () => {
     await look();
     await page.getByRole('heading', { name: 'Held back by' }).waitFor();
     expect(await page.locator('#found form').count()).toBe(0);
+    const es = await openConsole(bench, EVA, { locale: 'es', viewport: { width: 390, height: 844 } });
+    await es.go(`${HERE}/erase`);
+    await es.page.getByRole('button', { name: 'Mostrar qué se borraría' }).click();
+    await es.page.getByRole('heading', { name: 'Lo impide' }).waitFor();
+    expect(await es.page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    await es.close();
     const ben = await openConsole(bench, BEN);
     await ben.go(`${HERE}/erase`);
     await ben.page.getByRole('button', { name: 'Show what would be erased' }).click();
