@@ -1,9 +1,9 @@
 /** Upkeep: the backups, with one made now; and what the doctor finds, each with its repair. */
 import { bytesText } from '../../locales/words.ts';
-import { code, html, says, timeOf, withCode } from '../html.ts';
+import { code, type Html, html, says, timeOf, withCode } from '../html.ts';
 import type { BackupProgress } from '../upkeep/chores.ts';
-import type { Form, Page } from './kit.ts';
-import { actForm, badge, section, table } from './parts.ts';
+import type { Form, Page, Visit } from './kit.ts';
+import { actForm, badge, hidden, section, table } from './parts.ts';
 
 export const backupPage: Page = {
   path: '/backups',
@@ -43,20 +43,27 @@ export const backupForm: Form = {
 
 const LEVEL_BADGES = { ok: 'good', note: 'shadow', warning: 'warn', problem: 'bad' } as const;
 
+/** Checks when asked to: that reads the whole database. */
 export const doctorPage: Page = {
   path: '/doctor',
-  async show({ words, ask }) {
-    const { t } = words;
-    const { level: worst, findings } = await ask('GET /api/doctor');
-    const rows = findings.map(({ name, name_said, level, says: what, said, repair, repair_said }) => ({
-      name: says(words, name, name_said),
-      level: badge(LEVEL_BADGES[level], t(`doctor.level.${level}`)),
-      what: says(words, what, said),
-      repair: says(words, repair, repair_said),
-    }));
+  async show(visit) {
+    const { t } = visit.words;
     const content = html`<p class="lead">${withCode(t('doctor.lead'))}</p>
-<p>${badge(LEVEL_BADGES[worst], t(`doctor.level.${worst}`))} ${t(`doctor.worst.${worst}`)}</p>
-${table(words, 'doctor', t('doctor.title'), rows)}`;
+<form class="filters" action="/doctor" method="get">${hidden('check', 'true')}<p><button>${t('doctor.go')}</button></p></form>
+${visit.query.check === 'true' ? await findingTable(visit) : null}`;
     return { title: t('doctor.title'), content };
   },
 };
+
+async function findingTable({ words, ask }: Visit): Promise<Html> {
+  const { t } = words;
+  const { level: worst, findings } = await ask('GET /api/doctor');
+  const rows = findings.map(({ name, name_said, level, says: what, said, repair, repair_said }) => ({
+    name: says(words, name, name_said),
+    level: badge(LEVEL_BADGES[level], t(`doctor.level.${level}`)),
+    what: says(words, what, said),
+    repair: says(words, repair, repair_said),
+  }));
+  return html`<p>${badge(LEVEL_BADGES[worst], t(`doctor.level.${worst}`))} ${t(`doctor.worst.${worst}`)}</p>
+${table(words, 'doctor', t('doctor.title'), rows)}`;
+}

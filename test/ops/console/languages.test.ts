@@ -136,7 +136,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/plan',
     '/import',
     `${HERE}/erase`,
-    '/doctor',
+    '/doctor?check=true',
     '/backups',
     '/evidence',
     `/ramps/${ramp}`,
