@@ -33,7 +33,7 @@ const proof = [
   'test/store/sqlite/upgrades.test.ts',
   'test/proxy/shadow/writes.test.ts',
   'test/ops/moves/ramp.test.ts',
-  'test/ops/console/board.test.ts',
+  'test/ops/console/{board,refused}.test.ts',
   'test/ops/report/print.test.ts',
   'test/deploy/{balancer,tls}.test.ts',
 ];
@@ -50,7 +50,7 @@ export const nightly = [
   'test/proxy/shadow/differential.test.ts',
   'test/proxy/telemetry/telemetry-load.test.ts',
   'test/ops/moves/moves-model.test.ts',
-  'test/ops/console/{charts,explain,languages,many,merchant,money,operations,ramps}.test.ts',
+  'test/ops/console/{charts,commands,explain,languages,many,merchant,money,operations,ramps}.test.ts',
   'test/ops/report/languages.test.ts',
   'test/ops/capture/access-log.test.ts',
   'test/ops/cli/completion.test.ts',

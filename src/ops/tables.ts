@@ -45,10 +45,10 @@ export function viewTables(tables: LoadedTables, folder: string | null): TablesV
 export async function tableFindings(ports: Pick<Ports, 'tables' | 'store'>): Promise<Finding[]> {
   const unseen = await unseenWithTables(ports);
   if (unseen.length === 0) return [fineTables(ports.tables)];
-  const named = unseen.slice(0, MOST_NAMED).map((id) => `merchants/${id}`);
-  const says = `tables of merchants that Puente has never seen: ${named.join(', ')}${moreThan(unseen)}`;
-  const repair = 'Look whether an id is mistyped, because the merchant that is meant has no tables of its own then.';
-  return [fineTables(ports.tables), about('tables of merchants').warning(says, repair)];
+  const folders = unseen.slice(0, MOST_NAMED).map((id) => `merchants/${id}`);
+  const what = say('doctor.unseen_tables', { folders, more: unseen.length - folders.length });
+  const it = about(say('check.own_tables', {}));
+  return [fineTables(ports.tables), it.warning(what, say('doctor.unseen_tables_repair', {}))];
 }
 
 /** Merchants with tables of their own, but without a row or a call. */
@@ -61,21 +61,17 @@ async function unseenWithTables({ tables, store }: Pick<Ports, 'tables' | 'store
 
 function fineTables(tables: LoadedTables): Finding {
   const { revision, shipped_revision, laid, with_own } = tables;
-  const rows = `${laid.length} ${laid.length === 1 ? 'row' : 'rows'} of your own`;
-  const own = revision === shipped_revision ? 'the tables of this build' : `with ${rows}`;
-  const others = with_own.map((merchant_id) => `${merchant_id}: ${tables.of(merchant_id).revision}`);
+  const own = revision !== shipped_revision;
+  const named = with_own.slice(0, MOST_NAMED);
   const merchants =
-    others.length === 0
-      ? ''
-      : `; merchants with their own: ${others.slice(0, MOST_NAMED).join(', ')}${moreThan(others)}`;
-  return about('tables').fine(`revision ${revision}, ${own}${merchants}`);
+    named.length === 0 ? null : named.map((merchant_id) => `${merchant_id}: ${tables.of(merchant_id).revision}`);
+  const more = with_own.length - named.length;
+  return about(say('check.tables', {})).fine(
+    say('doctor.tables', { revision, own, rows: laid.length, merchants, more }),
+  );
 }
 
 const MOST_NAMED = 5;
-
-function moreThan({ length }: readonly string[]): string {
-  return length > MOST_NAMED ? ` and ${length - MOST_NAMED} more` : '';
-}
 
 // The audit line.
 

@@ -89,7 +89,7 @@ describe('of a Puente that runs', () => {
     const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
     const well = await command(['doctor'], env);
     expect([well.code, well.err]).toEqual([0, '']);
-    expect(well.out).toMatch(/^warning +backups +There is none .*\n +Repair: Make one: puente backup\.$/m);
+    expect(well.out).toMatch(/^warning +backups +There is none .*\n +Repair: Make one: `puente backup`\.$/m);
     expect(well.out).toMatch(/^0 problems, \d+ warnings?\.$/m);
     free_bytes = 1024;
     await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is checked once a second

@@ -178,7 +178,7 @@ it('a restore adopts the sales made after the backup by their reference, under t
   );
   const doctor = await eventually(
     async () => (await call(`${second.ops_url}/api/doctor`, { token: OPS_TOKEN })).body as DoctorReport, // the API's shape
-    ({ findings }) => findings.some(({ name, says }) => name === 'restored' && says.includes('1 events since then')),
+    ({ findings }) => findings.some(({ name, says }) => name === 'restored' && says.includes('1 event since then')),
   );
   expect(doctor.findings.find(({ name }) => name === 'restored')).toMatchObject({ level: 'warning' });
   const verified = await call(`${second.ops_url}/api/audit/verify`, { token: OPS_TOKEN });

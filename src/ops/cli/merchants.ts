@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { factText } from '../../locales/message.ts';
 import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../merchants.ts';
+import { shopsIn } from '../moves/typed-lists.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
 import { type Columns, exitCodes, listed, namedAs, ofOneMerchant, readInput, table, tableOf } from './output.ts';
@@ -76,7 +77,11 @@ A CSV file with a header, or a YAML list with the same fields; a field that is l
     made: ['merchants'],
     more: (command) =>
       void command.requiredOption('--file <path>', 'CSV or YAML with id, name and tags; - reads the input'),
-    input: async ({ fields, options }) => ({ ...fields, merchants: await shopsIn(String(options.file)) }),
+    async input({ fields, options }) {
+      const file = String(options.file);
+      const text = readInput(file, 'name a CSV or YAML file with id, name and tags');
+      return { ...fields, merchants: await shopsIn(text, /\.ya?ml$/.test(file)) };
+    },
     text: importText,
   },
 };
@@ -93,37 +98,6 @@ function importText({ dry_run, merchants }: Imported): string {
   };
   const sums = `${rows.length} of ${merchants.length} merchants ${dry_run ? 'would be changed' : 'are changed'}`;
   return rows.length === 0 ? sums : `${table(columns, rows)}\n${sums}`;
-}
-
-/** @throws PuenteError bad_request for a file that is neither form. */
-async function shopsIn(file: string): Promise<Fields[]> {
-  const text = readInput(file, 'name a CSV or YAML file with id, name and tags').replace(/^\uFEFF/, '');
-  const rows = /\.ya?ml$/.test(file) || /^\s*-/.test(text) ? await yamlRows(file, text) : csvRows(file, text);
-  return rows.map(({ id, name, tags }) => ({
-    merchant_id: String(id ?? ''),
-    name: name === '' || name === undefined ? undefined : String(name),
-    tags: typeof tags === 'string' ? tags.split(/[\s,;|]+/).filter((tag) => tag !== '') : tags,
-  }));
-}
-
-async function yamlRows(file: string, text: string): Promise<Fields[]> {
-  const { parse } = await import('yaml');
-  const rows: unknown = parse(text);
-  if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) return rows as Fields[]; // just checked
-  throw new PuenteError('bad_request', `${file} is no list of merchants: write - id, name and tags for each.`);
-}
-
-/** RFC 4180, with commas, or with semicolons as spreadsheets in Spanish and Portuguese write. */
-function csvRows(file: string, text: string): Fields[] {
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  const comma = lines[0]?.includes(';') ? ';' : ',';
-  const cell = new RegExp(`(?:^|${comma})(?:"((?:[^"]|"")*)"|([^${comma}]*))`, 'g');
-  const [head = [], ...rows] = lines.map((line) =>
-    [...line.matchAll(cell)].map(([, inner, plain = '']) => (inner?.replaceAll('""', '"') ?? plain).trim()),
-  );
-  if (!head.includes('id'))
-    throw new PuenteError('bad_request', `The first line of ${file} must name the columns: id,name,tags.`);
-  return rows.map((row) => Object.fromEntries(head.map((name, nth) => [name, row[nth] ?? ''])));
 }
 
 function addSetOptions(set: Command): void {

@@ -41,7 +41,7 @@ ${field.input('tag', t('board.tag'), query.tag, html` type="search" maxlength="4
 ${field.filter(words, 'stage', t('board.stage'), stages, (one) => t(`stage.${one}`), query.stage)}
 ${field.filter(words, 'readiness', t('board.readiness'), fleetVerdicts, (one) => t(`verdict.${one}`), query.readiness)}
 ${field.select('sort', t('board.sort'), sort, query.sort ?? 'attention')}
-<p class="tick"><input id="attention" type="checkbox" name="attention" value="true"${query.attention === 'true' ? html` checked` : ''}><label for="attention">${t('board.attention')}</label></p>
+${field.tick('attention', t('board.attention'), query.attention)}
 <p><button>${t('board.show')}</button></p>
 </form>`;
 }

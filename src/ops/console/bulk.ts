@@ -96,7 +96,7 @@ function startForm(visit: Visit): Html {
 ${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], sent.kind)}
 ${field.percent('share', t('stage.share'), sent.share)}
 ${field.input('per_day', t('bulk.per_day'), sent.per_day, html` type="number" min="1"`)}
-<p class="tick"><input id="override" name="override" type="checkbox" value="true"><label for="override">${t('stage.override')}</label></p></div>
+${field.tick('override', t('stage.override'), sent.override)}</div>
 ${reasonField(visit, 'bulk-reason')}<button>${t('bulk.go')}</button>`,
   );
 }

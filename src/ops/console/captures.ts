@@ -34,7 +34,7 @@ ${section(
   html`<form class="filters" action="/captures/file" method="get">
 ${field.merchant(words, query.merchant)}
 ${field.period(words, query)}
-<p class="tick"><input id="captured" name="captured" type="checkbox" value="true" checked><label for="captured">${t('captures.only')}</label></p>
+${field.tick('captured', t('captures.only'), 'true')}
 <p><button>${t('captures.save')}</button></p></form>`,
   html`${t('captures.export_lead')} <code>puente assess FILE</code>, <code>puente replay FILE --against tables</code>`,
 )}`;

@@ -13,9 +13,11 @@ import { board } from './board.ts';
 import { brownoutForms, brownoutPages } from './brownouts.ts';
 import { bulkForms, bulkList, bulkPage } from './bulk.ts';
 import { captureFile, captureForm, capturePage } from './captures.ts';
+import { commandForms, commandPages, fileForms } from './commands.ts';
 import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { driftPage } from './drift.ts';
+import { evidencePage } from './evidence.ts';
 import { explainForm, explainPage } from './explain.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
@@ -48,9 +50,12 @@ import {
 import { acceptForm, salePages } from './sales.ts';
 import { settingsForm, settingsPage } from './settings.ts';
 import { tracePage } from './trace.ts';
+import { backupForm, backupPage, doctorPage } from './upkeep.ts';
 
-/** The largest form holds a reason and a list of units. */
+/** The largest form of most pages holds a reason and a list of units. */
 const FORM_LIMIT = '64kb';
+/** A file of merchants has 100,000 characters, and a character up to nine in a form. */
+const FILE_LIMIT = '1mb';
 
 /** Serves all but `/api`, `/metrics` and the probes. Forms of other origins, or without the form token, are refused. */
 export function createConsole(parts: ConsoleParts): RequestHandler {
@@ -61,6 +66,10 @@ export function createConsole(parts: ConsoleParts): RequestHandler {
     if (request.method === 'POST') sameOriginOnly(request, response, next);
     else next();
   });
+  const long = express.urlencoded({ extended: false, limit: FILE_LIMIT });
+  router.post([...fileForms], (request, response, next) =>
+    parts.sessions.personOf(sessionOf(kit, request)) === null ? next() : long(request, response, next),
+  );
   router.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   router.use(doorRouter(kit));
   const signedIn =
@@ -96,7 +105,7 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
     requireFormToken(kit, request);
     const done = await form.send(visit, sent);
     if (typeof done === 'string') response.redirect(303, done);
-    else sendPage(response, layout(kit.files, visit, form.path, done));
+    else sendPage(response, layout(kit.files, visit, request.path, done));
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     await answer(kit, form.page, { ...visit, sent, refused: error }, request, response);
@@ -123,8 +132,8 @@ async function sendFile(kit: Kit, file: Download, visit: Visit, request: Request
 async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
   const { shown, refused } = await shownOrRefused(page, visit);
   if (refused !== null) setRefusal(response, refused);
-  // A refused form is shown under its POST path, which has no page.
-  const here = request.method === 'GET' ? request.originalUrl : '/';
+  // The POST path of a refused form may have no page.
+  const here = request.method === 'GET' ? request.originalUrl : page.path.includes(':') ? '/' : page.path;
   sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
 }
 
@@ -176,6 +185,7 @@ export const pages: readonly Page[] = [
   rampList,
   rampPage,
   driftPage,
+  ...commandPages,
   ...brownoutPages,
   reconcilePage,
   capturePage,
@@ -189,7 +199,10 @@ export const pages: readonly Page[] = [
   reportPage,
   reportChartPage,
   reportSumPage,
+  evidencePage,
   auditPage,
+  doctorPage,
+  backupPage,
   limitationPage,
   assumptionPage,
 ];
@@ -206,6 +219,8 @@ export const forms: readonly Form[] = [
   reconcileForm,
   captureForm,
   explainForm,
+  ...commandForms,
+  backupForm,
 ];
 
 const downloads: readonly Download[] = [reportFile, captureFile];

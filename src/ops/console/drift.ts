@@ -1,7 +1,7 @@
 /** Drift: merchants that were changed by hand since a file of merchants was applied to them. */
-import { html, says, timeOf, withCode } from '../html.ts';
+import { html, timeOf, withCode } from '../html.ts';
 import type { Page } from './kit.ts';
-import { merchantLink, table } from './parts.ts';
+import { linesOf, merchantLink, table } from './parts.ts';
 
 export const driftPage: Page = {
   path: '/drift',
@@ -12,7 +12,7 @@ export const driftPage: Page = {
       merchant: merchantLink(merchant_id, name),
       file,
       applied: timeOf(words, applied_at),
-      what: html`<div class="lines">${drift.map((one, nth) => html`<div>${says(words, one, drift_said[nth] ?? null)}</div>`)}</div>`,
+      what: linesOf(words, drift, drift_said),
     }));
     const content = html`<p class="lead">${withCode(t('drift.lead'))}</p>${table(words, 'drift', t('drift.title'), rows, t('drift.none'))}`;
     return { title: t('drift.title'), content };

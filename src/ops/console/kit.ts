@@ -116,7 +116,10 @@ export interface Form {
   path: string;
   /** Shown again with a refusal. */
   page: Page;
-  /** @returns the path to redirect to, or what to show for a form that changes nothing. @throws PuenteError as the API refuses. */
+  /**
+   * @returns the path to redirect to; or what to show, for a form that changes nothing, or nothing more when it is sent again.
+   * @throws PuenteError as the API refuses.
+   */
   send(visit: Visit, fields: Fields): Promise<string | Shown>;
 }
 

@@ -12,15 +12,20 @@ const PLACES = [
   ['/decommission', 'nav.decommission'],
   ['/bulk', 'bulk.title'],
   ['/ramps', 'ramps.all'],
+  ['/plan', 'command.plan_title'],
   ['/drift', 'drift.title'],
   ['/brownouts', 'brownouts.title'],
+  ['/import', 'command.import_title'],
   ['/reconcile', 'reconcile.title'],
   ['/captures', 'captures.title'],
   ['/explain', 'explainer.title'],
+  ['/evidence', 'evidence.title'],
   ['/reports', 'nav.reports'],
   ['/audit', 'nav.audit'],
   ['/limitations', 'nav.limitations'],
   ['/assumptions', 'nav.assumptions'],
+  ['/doctor', 'doctor.title'],
+  ['/backups', 'backups.title'],
 ] as const;
 
 /** No inline style, which the policy forbids; and a refused refresh leaves the part and the title as they are. */

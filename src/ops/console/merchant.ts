@@ -130,7 +130,8 @@ function onward({ words: { t }, path }: Visit): Html {
   const report = html`<li><a href="${linkTo('/reports', { merchant: path.id })}">${t('merchant.report')}</a></li>
 <li><a href="${merchantPath(path.id ?? '', '/decommission')}">${t('nav.decommission')}</a></li>`;
   const settings = html`<li><a href="${merchantPath(path.id ?? '', '/settings')}">${t('merchant.settings')}</a></li>`;
-  return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${settings}${report}</ul></nav>`;
+  const erase = html`<li><a href="${merchantPath(path.id ?? '', '/erase')}">${t('merchant.erase')}</a></li>`;
+  return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${settings}${report}${erase}</ul></nav>`;
 }
 
 // Forms of the merchant page: each is one operation of the API.

@@ -1,6 +1,6 @@
 /** Small components that several pages share. */
 import type { z } from 'zod';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
@@ -37,6 +37,11 @@ export function table(words: Words, prefix: string, label: string, rows: readonl
 export function framed(label: string, content: Html | null, none: string, kind = ''): Html {
   if (content === null) return html`<p class="none">${none}</p>`;
   return html`<div class="scroll ${kind}" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
+}
+
+/** Sentences, one a line. @param said the code of each, or null. */
+export function linesOf(words: Words, texts: readonly string[], said: readonly (Said | null)[]): Html {
+  return html`<div class="lines">${texts.map((one, nth) => html`<div>${says(words, one, said[nth] ?? null)}</div>`)}</div>`;
 }
 
 /** @param below the path of a page about the merchant; its own without. */
@@ -120,6 +125,9 @@ export const field = {
 
   percent: (name: string, label: string, value = ''): Html =>
     field.input(name, label, value, html` type="number" min="0" max="100" step="0.01" inputmode="decimal"`),
+
+  tick: (name: string, label: string, value = ''): Html =>
+    html`<p class="tick"><input id="${name}" name="${name}" type="checkbox" value="true"${value === 'true' ? html` checked` : ''}><label for="${name}">${label}</label></p>`,
 
   /** @param hint below the label. */
   select: (name: string, label: string, pairs: Pairs, value = '', id = name, hint: Content = null): Html =>

@@ -50,7 +50,7 @@ export const rampList: Page = {
     const content = html`<p class="lead">${t('ramps.list_lead')}</p>
 <form class="filters" action="/ramps" method="get">
 ${field.merchant(words, merchant)}
-<p class="tick"><input id="open" name="open" type="checkbox" value="true"${open === 'true' ? html` checked` : ''}><label for="open">${t('ramps.only_open')}</label></p>
+${field.tick('open', t('ramps.only_open'), open)}
 <p><button>${t('board.show')}</button></p></form>
 ${list}
 ${section('start', t('ramps.begin'), await starting(visit), t('ramps.start_lead'))}`;

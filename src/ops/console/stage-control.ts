@@ -61,8 +61,8 @@ ${field.select('stage', t('stage.to'), targets, target.stage ?? now.intended, 't
 ${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], target.kind)}
 ${field.percent('share', t('stage.share'), target.share)}
 ${(['units_in', 'units_out'] as const).map((name) => field.input(name, t(`stage.${name}`), target[name], html` placeholder="point:…,qr:…" autocomplete="off"`))}
-<p class="tick"><input id="override" name="override" type="checkbox" value="true"${target.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
-<p class="tick"><input id="new" name="new" type="checkbox" value="true"${target.new === 'true' ? html` checked` : ''}><label for="new">${t('stage.new')}</label></p>
+${field.tick('override', t('stage.override'), target.override)}
+${field.tick('new', t('stage.new'), target.new)}
 <p><button>${t('stage.preview')}</button></p>
 </form>`;
 }

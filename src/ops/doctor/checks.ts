@@ -1,6 +1,7 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
 
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { bytesText } from '../../locales/words.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
@@ -10,7 +11,7 @@ import { tokenAge } from '../../proxy/routing/merchant-identity.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
-import { about, durationText, type Finding, type Installation, type Probe } from './finding.ts';
+import { about, durationSaid, type Finding, type Installation, type Probe } from './finding.ts';
 
 /** A token that expires sooner is reported: work after the call needs a credential. */
 const TOKEN_WARNING_MS = DAY_MS;
@@ -31,11 +32,11 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
     // Payments come first: they run between two of thousands of merchants.
     await yieldToEventLoop();
   }
-  if (findings.length === 0)
-    return [about('merchants').fine(`${merchants.length}, each with a credential and a notice URL`)];
+  const all = about(say('check.merchants', {}));
+  if (findings.length === 0) return [all.fine(say('doctor.merchants', { count: merchants.length }))];
   const more = findings.length - MOST_TOLD;
   if (more <= 0) return findings;
-  const rest = about('merchants').note(`${more} more findings about merchants.`, 'Repair these first, then look again');
+  const rest = all.note(say('doctor.more_merchants', { count: more }), say('doctor.more_merchants_repair', {}));
   return [...findings.slice(0, MOST_TOLD), rest];
 }
 
@@ -43,36 +44,35 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
 async function credentialFinding(ports: Ports, merchant: Merchant): Promise<Finding[]> {
   const { store, settings } = ports;
   if (merchant.sealed_credential !== null) return [];
-  const it = about(`token of ${merchant.id}`);
-  const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
+  const it = about(say('check.token', { merchant: merchant.id }));
+  const repair = say('doctor.token_repair', { merchant: merchant.id });
   const token = await store.merchants.latestToken(merchant.id);
-  if (token === null) return [it.warning('There is none: its events and open sales can not be read.', repair)];
+  if (token === null) return [it.warning(say('doctor.no_token', {}), repair)];
   const age_ms = tokenAge(ports, token);
   const left_ms = settings.tokens.kept_for_ms - age_ms;
-  if (left_ms <= 0)
-    return [it.warning(`The last one was accepted ${durationText(age_ms)} ago and is not used any more.`, repair)];
+  if (left_ms <= 0) return [it.warning(say('doctor.token_old', { age: durationSaid(age_ms) }), repair)];
   if (token.accepted_until === 0)
-    return [it.warning('Upstream has refused the last one since.', `See that its till has a valid token. ${repair}`)];
-  if (left_ms < TOKEN_WARNING_MS) return [it.note(`The last one is kept for ${durationText(left_ms)} more.`, repair)];
+    return [it.warning(say('doctor.token_refused', {}), say('doctor.token_refused_repair', { next: repair }))];
+  if (left_ms < TOKEN_WARNING_MS) return [it.note(say('doctor.token_kept', { left: durationSaid(left_ms) }), repair)];
   return [];
 }
 
 async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: string) => void): Promise<Finding[]> {
-  const it = about(`notices of ${merchant.id}`);
-  const waiting = await ports.store.notices.countNotices({ merchant_id: merchant.id, states: ['pending'] });
+  const it = about(say('check.notices', { merchant: merchant.id }));
+  const count = await ports.store.notices.countNotices({ merchant_id: merchant.id, states: ['pending'] });
   const url = targetOf(ports, null, merchant);
-  const set = `Name one: puente merchants set ${merchant.id} --notify URL --reason …`;
-  const count = waiting === 1 ? '1 notice is' : `${waiting} notices are`;
+  const set = say('doctor.url_repair', { merchant: merchant.id });
   if (url === null) {
-    if (waiting === 0) return [it.note('No URL is set: notices will be held back.', set)];
-    return [it.warning(`${count} held back, because no URL is set.`, set)];
+    if (count === 0) return [it.note(say('doctor.no_url', {}), set)];
+    return [it.warning(say('doctor.no_url_held', { count }), set)];
   }
   try {
     checkUrl(url);
     return [];
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'blocked_address') throw error;
-    return [it.warning(`${count} waiting, because its URL may not be called: ${error.message}`, set)];
+    const why = { text: error.message, said: error.said[0] ?? null };
+    return [it.warning(say('doctor.url_blocked', { count, why }), set)];
   }
 }
 
@@ -90,71 +90,55 @@ export function surroundingFindings(probes: readonly Probe[], installation: Judg
 }
 
 function reach(probe: Probe, now: number): Finding {
-  const { url, says, latency_ms, protocol, certificate_until } = probe;
-  const it = about(`upstream ${probe.name}`);
+  const { url, says: detail, latency_ms, protocol, certificate_until } = probe;
+  const it = about(say('check.upstream', { lane: probe.name }));
   if (!probe.is_reached)
-    return it.problem(
-      `${url} can't be reached: ${says}.`,
-      `See what \`curl -sSI ${url}\` says on this machine: name, firewall, proxy; sales on it fail until then`,
-    );
-  const detail = `${url} answers in ${latency_ms ?? 0} ms${protocol === null ? ', without TLS' : `, ${protocol}`}`;
-  if (certificate_until !== null && certificate_until - now < CERTIFICATE_WARNING_MS)
-    return it.warning(
-      `${detail}; its certificate ends in ${durationText(Math.max(0, certificate_until - now))}.`,
-      'Have it renewed: after its expiry no call is sent',
-    );
+    return it.problem(say('doctor.unreachable', { url, detail }), say('doctor.unreachable_repair', { url }));
+  const answers = say('doctor.answers', { url, latency_ms: latency_ms ?? 0, protocol });
+  if (certificate_until !== null && certificate_until - now < CERTIFICATE_WARNING_MS) {
+    const left = durationSaid(Math.max(0, certificate_until - now));
+    return it.warning(say('doctor.answers_ending', { answers, left }), say('doctor.answers_ending_repair', {}));
+  }
   if (latency_ms !== null && latency_ms > SLOW_MS)
-    return it.warning(`${detail}, which is slow.`, 'Run Puente nearer to it, or see what is in between');
-  return it.fine(detail);
+    return it.warning(say('doctor.answers_slowly', { answers }), say('doctor.answers_slowly_repair', {}));
+  return it.fine(answers);
 }
 
 function clock(probes: readonly Probe[]): Finding {
   const skews = probes.flatMap(({ skew_ms }) => (skew_ms === null ? [] : [skew_ms]));
   const widest = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0];
-  if (widest === undefined)
-    return about('clock').note(
-      'No upstream answered with a date, so the clock was not compared.',
-      'See that an upstream is reached, and look again; or see `timedatectl`',
-    );
-  const says = `${Math.round(Math.abs(widest) / 1000)} s ${widest >= 0 ? 'ahead of' : 'behind'} the upstream`;
-  if (Math.abs(widest) <= MOST_SKEW_MS) return about('clock').fine(says);
-  return about('clock').problem(
-    `The clock is ${says}.`,
-    'Set it by NTP (`timedatectl set-ntp true`): lifetimes of orders and signatures go by it',
-  );
+  const it = about(say('check.clock', {}));
+  if (widest === undefined) return it.note(say('doctor.clock_unknown', {}), say('doctor.clock_unknown_repair', {}));
+  const clock = say('doctor.clock', { seconds: Math.round(Math.abs(widest) / 1000), is_ahead: widest >= 0 });
+  if (Math.abs(widest) <= MOST_SKEW_MS) return it.fine(clock);
+  return it.problem(say('doctor.clock_wrong', { clock }), say('doctor.clock_wrong_repair', {}));
 }
 
 function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Finding {
-  if (has_webhook_secret) return about('webhook secret').fine('set');
-  if (is_sandbox) return about('webhook secret').fine('generated for the sandbox');
-  return about('webhook secret').warning(
-    'It is not set: every event is unverified, and only leads to a read.',
-    `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
-  );
+  const it = about(say('check.webhook_secret', {}));
+  if (has_webhook_secret || is_sandbox)
+    return it.fine(say('doctor.webhook_secret', { is_sandbox: !has_webhook_secret }));
+  const url = doors.public.url ?? 'public.url';
+  return it.warning(say('doctor.no_webhook_secret', {}), say('doctor.no_webhook_secret_repair', { url }));
 }
 
 /** Whether somebody hears of an incident at night. */
 export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
   if (receivers.length === 0)
-    return [
-      about('alerts').note(
-        'No receiver is set, so no alert is sent of a safety stop, or of a paid sale that its till does not know.',
-        'Set alerts.receivers (or PUENTE_ALERTS_RECEIVERS), restart Puente, and try it: puente alerts test --reason "a first try"',
-      ),
-    ];
-  return receivers.map(({ receiver, host, waiting, last, refused, kinds }) => {
-    const it = about(`alerts of ${receiver}`);
+    return [about(say('check.alerts', {})).note(say('doctor.no_alerts', {}), say('doctor.no_alerts_repair', {}))];
+  return receivers.map(({ receiver, host, waiting, last, refused, refused_said, kinds }) => {
+    const it = about(say('check.receiver', { receiver }));
     if (refused !== null)
       return it.problem(
-        `${host} may not be called: ${refused}`,
-        'Change its url in alerts.receivers; for an address of your own network, set alerts.allow_private',
+        say('doctor.receiver_blocked', { host, why: { text: refused, said: refused_said[0] ?? null } }),
+        say('doctor.receiver_blocked_repair', {}),
       );
     if (last !== null && last.state !== 'delivered')
       return it.warning(
-        `The last alert was not delivered: ${last.detail} ${waiting} wait.`,
-        `See that the receiver answers 2xx, and try it: puente alerts test --receiver ${receiver} --reason "a new try"`,
+        say('doctor.receiver_failed', { why: { text: last.detail, said: last.said }, waiting }),
+        say('doctor.receiver_failed_repair', { receiver }),
       );
-    return it.fine(`${host}, ${kinds.length} kinds of incidents`);
+    return it.fine(say('doctor.receiver', { host, count: kinds.length }));
   });
 }
 
@@ -180,7 +164,7 @@ interface StorageFacts {
 export function storageFindings(facts: StorageFacts, installation: Installation): Finding[] {
   const { engine, schema, newest_schema } = facts.condition;
   return [
-    about('schema').fine(`${engine}, schema ${schema} of ${newest_schema}`),
+    about(say('check.schema', {})).fine(say('doctor.schema', { engine, schema, newest: newest_schema })),
     integrity(facts),
     writes(facts),
     disk(facts, installation),
@@ -191,69 +175,56 @@ export function storageFindings(facts: StorageFacts, installation: Installation)
 }
 
 function integrity({ integrity, condition }: StorageFacts): Finding {
-  if (integrity === 'ok') return about('integrity').fine(`${bytesText(condition.file_bytes)} were read and are sound`);
-  return about('integrity').problem(
-    `The file is damaged: ${integrity}.`,
-    'Stop Puente and restore a backup: puente restore FILE --into DIR --replace --reason …',
-  );
+  const it = about(say('check.integrity', {}));
+  if (integrity === 'ok') return it.fine(say('doctor.sound', { size: bytesText(condition.file_bytes) }));
+  return it.problem(say('doctor.damaged', { detail: integrity }), say('doctor.restore', {}));
 }
 
 function writes({ is_healthy }: StorageFacts): Finding {
-  if (is_healthy) return about('writes').fine('the last write succeeded');
-  return about('writes').problem(
-    'The last write failed.',
-    'See that the disk has room and no other process writes to the file',
-  );
+  const it = about(say('check.writes', {}));
+  if (is_healthy) return it.fine(say('doctor.written', {}));
+  return it.problem(say('doctor.not_written', {}), say('doctor.not_written_repair', {}));
 }
 
 function disk({ condition: { room, file_bytes } }: StorageFacts, { disk }: Installation): Finding {
   const { free_bytes, level } = room;
-  const says = `${free_bytes === null ? 'the free space is unknown' : `${bytesText(free_bytes)} are free`}; the database takes ${bytesText(file_bytes)}`;
-  if (level === 'enough') return about('disk').fine(says);
-  const refused = `${says}. New sales are refused${level === 'full' ? ', and the reserve for sales under way is being used' : ''}.`;
-  return about('disk').problem(
-    refused,
-    `See that ${bytesText(disk.low_bytes + disk.ballast_bytes)} are free on that disk, for new sales and for the reserve; Puente recovers by itself`,
-  );
+  const it = about(say('check.disk', {}));
+  const free = free_bytes === null ? null : bytesText(free_bytes);
+  const says = say('doctor.room', { free, size: bytesText(file_bytes) });
+  if (level === 'enough') return it.fine(says);
+  const size = bytesText(disk.low_bytes + disk.ballast_bytes);
+  return it.problem(say('doctor.no_room', { room: says, level }), say('doctor.no_room_repair', { size }));
 }
 
 function log({ condition: { room } }: StorageFacts, { disk }: Installation): Finding {
-  if (!room.is_log_large) return about('write-ahead log').fine(bytesText(room.log_bytes));
-  return about('write-ahead log').warning(
-    `It has ${bytesText(room.log_bytes)}, more than ${bytesText(disk.log_limit_bytes)}, and can't be emptied.`,
-    'End other readers of the database file: a shell, a copy, a backup of the whole disk',
-  );
+  const it = about(say('check.log', {}));
+  const size = bytesText(room.log_bytes);
+  if (!room.is_log_large) return it.fine(say('doctor.value', { value: size }));
+  const most = bytesText(disk.log_limit_bytes);
+  return it.warning(say('doctor.log_large', { size, most }), say('doctor.log_large_repair', {}));
 }
 
-function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_directory }: Installation): Finding {
-  const [newest] = backups;
-  const take = 'Make one: puente backup';
-  if (newest === undefined) return about('backups').warning(`There is none in ${backup_directory}.`, take);
-  const age_ms = now - Date.parse(newest.made_at);
+function backups({ backups: all, now }: StorageFacts, { backup_every_ms, backup_directory }: Installation): Finding {
+  const [newest] = all;
+  const it = about(say('check.backups', {}));
+  if (newest === undefined)
+    return it.warning(say('doctor.no_backup', { folder: backup_directory }), say('doctor.no_backup_repair', {}));
+  const { file, made_at } = newest;
+  const age_ms = now - Date.parse(made_at);
+  const count = all.length;
   if (age_ms < 0)
-    return about('backups').warning(
-      `${backups.length}, and the newest says ${newest.made_at}, which is still to come: the clock was wrong then, or is now.`,
-      `Set the clock by NTP. ${take}`,
-    );
-  const says = `${backups.length}, the newest ${newest.file} of ${durationText(age_ms)} ago`;
+    return it.warning(say('doctor.backup_ahead', { count, made_at }), say('doctor.backup_ahead_repair', {}));
+  const backups = say('doctor.backups', { count, file, age: durationSaid(age_ms) });
   if (backup_every_ms === null)
-    return about('backups').note(`${says}; no schedule makes any.`, 'Set backup.every_ms, or make them: puente backup');
-  if (age_ms <= LATE * backup_every_ms) return about('backups').fine(says);
-  return about('backups').warning(
-    `${says}, later than backup.every_ms says.`,
-    `See the log of Puente for why. ${take}`,
-  );
+    return it.note(say('doctor.backups_by_hand', { backups }), say('doctor.backups_by_hand_repair', {}));
+  if (age_ms <= LATE * backup_every_ms) return it.fine(backups);
+  return it.warning(say('doctor.backups_late', { backups }), say('doctor.backups_late_repair', {}));
 }
 
 function gap({ condition, unmatched_since_gap, now }: StorageFacts): Finding[] {
   if (condition.gap === null || now - condition.gap.until > GAP_TOLD_MS) return [];
   const { from, until } = condition.gap;
-  const lost = `Restored from a backup: writes between ${iso(from)} and ${iso(until)} are lost.`;
-  const unplaced = `${unmatched_since_gap} events since then match no sale.`;
-  return [
-    about('restored')[unmatched_since_gap > 0 ? 'warning' : 'note'](
-      `${lost} Sales with a reference of Puente's own come back with their events; ${unplaced}`,
-      'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale". Moves and settings of that time are lost too: puente merchants list',
-    ),
-  ];
+  const lost = say('doctor.restored', { since_at: iso(from), until_at: iso(until), count: unmatched_since_gap });
+  const level = unmatched_since_gap > 0 ? 'warning' : 'note';
+  return [about(say('check.restored', {}))[level](lost, say('doctor.restored_repair', {}))];
 }

@@ -1,4 +1,5 @@
 /** `puente doctor`: checks everything that Puente's promises rest on, and says what to repair. */
+import { say } from '../../locales/message.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
@@ -35,7 +36,7 @@ export async function examine(
     now,
   };
   const findings = [
-    about('versions').fine(`Puente ${installation.versions.puente} on Node ${installation.versions.node}`),
+    about(say('check.versions', {})).fine(say('doctor.versions', { ...installation.versions })),
     ...(await tableFindings(ports)),
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),

@@ -1,7 +1,8 @@
 /** The doctor's checks of the doors: public address, encryption, certificate, and access to the ops door. */
+import { say } from '../../locales/message.ts';
 import { isEnough } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
-import { about, type Doors, durationText, type Finding } from './finding.ts';
+import { about, type Doors, durationSaid, type Finding } from './finding.ts';
 
 /** Operators need some time to make and distribute a new certificate. */
 const CERTIFICATE_WARNING_MS = 21 * DAY_MS;
@@ -14,24 +15,19 @@ export function doorFindings(doors: Doors, now: number): Finding[] {
 }
 
 function publicAddress({ url, listens_on }: Doors['public']): Finding {
+  const it = about(say('check.public_address', {}));
   if (url === null)
-    return about('public address').warning(
-      `public.url is not set: notices of QR sales send receivers to ${listens_on}.`,
-      'Set public.url (PUENTE_PUBLIC_URL) to the address by which tills, the vendor and receivers reach this door, such as https://puente.shop.example',
-    );
-  if (url.startsWith('https:')) return about('public address').fine(url);
-  return about('public address').warning(
-    `It is ${url}: tokens and sales cross the network in clear.`,
-    'Let TLS reach this door, and set public.url (PUENTE_PUBLIC_URL) to its https address',
-  );
+    return it.warning(say('doctor.no_address', { address: listens_on }), say('doctor.no_address_repair', {}));
+  if (url.startsWith('https:')) return it.fine(say('doctor.value', { value: url }));
+  return it.warning(say('doctor.address_clear', { url }), say('doctor.address_clear_repair', {}));
 }
 
 function encryption({ public: door, certificate }: Doors): Finding[] {
   if (certificate !== null || door.is_loopback) return [];
   return [
-    about('public door').warning(
-      `It speaks plain HTTP on ${door.listens_on}, which other hosts can reach: tokens cross the network in clear.`,
-      'Set public.tls.certificate_file and public.tls.key_file; or let only a TLS proxy reach it, with public.host: 127.0.0.1',
+    about(say('check.public_door', {})).warning(
+      say('doctor.door_clear', { address: door.listens_on }),
+      say('doctor.door_clear_repair', {}),
     ),
   ];
 }
@@ -39,21 +35,21 @@ function encryption({ public: door, certificate }: Doors): Finding[] {
 function certificate({ certificate, public: door }: Doors, now: number): Finding[] {
   if (certificate === null) return [];
   const { file, names, until } = certificate;
-  const it = about('door certificate');
-  const renew = `Put a new one in the place of ${file}, then restart Puente, which reads it at its start`;
-  if (until === null) return [it.problem(`${file} can't be read as a certificate.`, renew)];
-  const left_ms = until - now;
-  if (left_ms <= 0) return [it.problem(`${file} has ended ${durationText(-left_ms)} ago.`, renew)];
-  if (left_ms < CERTIFICATE_WARNING_MS) return [it.warning(`${file} ends in ${durationText(left_ms)}.`, renew)];
+  const it = about(say('check.certificate', {}));
+  const renew = say('doctor.certificate_repair', { file });
+  if (until === null) return [it.problem(say('doctor.no_certificate', { file }), renew)];
+  const left = durationSaid(Math.abs(until - now));
+  if (until <= now) return [it.problem(say('doctor.certificate_ended', { file, age: left }), renew)];
+  if (until - now < CERTIFICATE_WARNING_MS) return [it.warning(say('doctor.certificate_ends', { file, left }), renew)];
   const host = door.url === null ? null : new URL(door.url).hostname;
   if (host !== null && !names.some((one) => covers(one, host)))
     return [
       it.note(
-        `It is for ${names.join(', ') || 'no host name'}, and not for ${host}, which public.url names: clients of that name get a certificate that is not for it.`,
-        `Add the name ${host} to the certificate, unless a proxy in front terminates TLS for it`,
+        say('doctor.certificate_other', { names: names.length === 0 ? null : names, host }),
+        say('doctor.certificate_other_repair', { host }),
       ),
     ];
-  return [it.fine(`for ${names.join(', ')}, ${durationText(left_ms)} left`)];
+  return [it.fine(say('doctor.certificate', { names, left }))];
 }
 
 /** A `*` matches one label. */
@@ -63,25 +59,19 @@ function covers(pattern: string, host: string): boolean {
 }
 
 function opsPeople({ ops, is_sandbox }: Doors, now: number): Finding {
-  const it = about('ops door');
+  const it = about(say('check.ops_door', {}));
   if (ops.people.length === 0)
     return is_sandbox
-      ? it.fine('a token is made at each start')
-      : it.problem(
-          'No token is set, so every call is refused: no move, no rollback, no report.',
-          'Set ops.token_file to a file that `umask 077; openssl rand -base64 32 > FILE` made, or PUENTE_OPS_TOKEN; then restart Puente',
-        );
+      ? it.fine(say('doctor.token_made', {}))
+      : it.problem(say('doctor.no_people', {}), say('doctor.no_people_repair', {}));
   const ended = ops.people.filter(({ expires_at }) => expires_at !== null && expires_at <= now);
   if (ended.length > 0)
     return it.warning(
-      `The token of ${ended.map((one) => one.name).join(', ')} has ended.`,
-      'Give a new one under ops.tokens, or take the name away; then restart Puente',
+      say('doctor.people_ended', { people: ended.map((one) => one.name) }),
+      say('doctor.people_ended_repair', {}),
     );
   const approvers = ops.people.filter(({ role }) => isEnough(role, 'approver')).length;
   if (ops.second_approver && (approvers === 0 || ops.people.length < 2))
-    return it.warning(
-      'moves.second_approver requires a second person, and there is no second approver: no move forward can be made.',
-      'Name an approver more under ops.tokens, or set moves.second_approver to false; then restart Puente',
-    );
-  return it.fine(`for ${ops.people.map((one) => `${one.name} (${one.role})`).join(', ')}`);
+    return it.warning(say('doctor.no_second', {}), say('doctor.no_second_repair', {}));
+  return it.fine(say('doctor.people', { people: ops.people.map((one) => `${one.name} (${one.role})`) }));
 }

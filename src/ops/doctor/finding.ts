@@ -1,7 +1,9 @@
 /** A finding of the doctor: one sentence, its level, and the repair. */
 import { z } from 'zod';
+import type { Sentence, Spoken } from '../../error.ts';
+import { quoted, say } from '../../locales/message.ts';
 import type { Person } from '../api/person.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../fields.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, said } from '../fields.ts';
 import type { Line } from '../report/report.ts';
 
 /** `problem`: money or data is at risk now. `warning`: it will be, or a promise is weaker. `note`: worth knowing. */
@@ -10,29 +12,47 @@ export type FindingLevel = (typeof findingLevels)[number];
 
 export const doctorFinding = z.object({
   name: z.string().describe('what was looked at, such as `disk`'),
+  name_said: said.nullable(),
   level: z.enum(findingLevels),
   says: z.string(),
+  said: said.nullable(),
   repair: z.string().nullable(),
+  repair_said: said.nullable(),
 });
 export type Finding = z.infer<typeof doctorFinding>;
 
+/** A text is English: of a check without a running Puente, which only a command shows. */
+type Told = string | Sentence;
+
 /** Makes the findings about one thing: fine, or what is wrong and what to do. */
-export function about(name: string) {
-  const found = (level: FindingLevel) => (says: string, repair: string) => ({ name, level, says, repair });
+export function about(thing: Told) {
+  const { text: name, said: name_said } = sentenceOf(thing);
+  const found =
+    (level: FindingLevel) =>
+    (what: Told, todo: Told | null): Finding => {
+      const { text: says, said } = sentenceOf(what);
+      const { text: repair, said: repair_said } = todo === null ? { text: null, said: null } : sentenceOf(todo);
+      return { name, name_said, level, says, said, repair, repair_said };
+    };
   return {
-    fine: (says: string): Finding => ({ name, level: 'ok', says, repair: null }),
+    fine: (what: Told): Finding => found('ok')(what, null),
     note: found('note'),
     warning: found('warning'),
     problem: found('problem'),
   };
 }
 
+function sentenceOf(told: Told): Sentence {
+  return typeof told === 'string' ? quoted(told) : told;
+}
+
 /** A duration for display, in its largest unit. */
-export function durationText(duration_ms: number): string {
-  if (duration_ms >= 2 * DAY_MS) return `${Math.round(duration_ms / DAY_MS)} days`;
-  if (duration_ms >= 2 * HOUR_MS) return `${Math.round(duration_ms / HOUR_MS)} hours`;
-  if (duration_ms >= 2 * MINUTE_MS) return `${Math.round(duration_ms / MINUTE_MS)} minutes`;
-  return `${Math.round(duration_ms / 1000)} seconds`;
+export function durationSaid(duration_ms: number): Spoken {
+  const count = (unit_ms: number) => ({ count: Math.round(duration_ms / unit_ms) });
+  if (duration_ms >= 2 * DAY_MS) return say('duration.days', count(DAY_MS));
+  if (duration_ms >= 2 * HOUR_MS) return say('duration.hours', count(HOUR_MS));
+  if (duration_ms >= 2 * MINUTE_MS) return say('duration.minutes', count(MINUTE_MS));
+  return say('duration.seconds', count(1000));
 }
 
 // What the doctor gets of the installation: settings, versions, and a probe of each upstream; I/O is handed in.

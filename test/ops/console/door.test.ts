@@ -152,6 +152,16 @@ describe('what a browser sends amiss', () => {
       says: 'shorten it',
     },
     {
+      what: 'a whole file from nobody',
+      ask: () =>
+        call(`${other.app.ops_url}/plan`, {
+          body: `text=${'a'.repeat(70_000)}`,
+          headers: { accept: 'text/html', 'content-type': FORM },
+        }),
+      status: 413,
+      says: 'shorten it',
+    },
+    {
       what: 'an odd encoding',
       ask: () => post('token=a', `${FORM}; charset=ebcdic`),
       status: 415,

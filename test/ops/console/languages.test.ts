@@ -14,6 +14,12 @@ const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
 
 const LOSS = 'Legacy accepted a description in Brazil only';
+/** Files as they are pasted into pages that show first what would change. */
+const PREVIEWED = [
+  ['/import', `id,name,tags\n${ARGENTINA},Sur,centro`],
+  ['/plan', `merchants:\n  - id: "${ARGENTINA}"\n    voucher: drop\n    stage: orders\n  - id: "7"\n    stage: shadow`],
+] as const;
+
 /** Beginnings of texts that come from the register, settings, tables and a loss, by page. */
 const SAID = [
   ['/', 'safety stop: intents'],
@@ -27,13 +33,13 @@ const SAID = [
   ['trace', 'drop body.description, note → –'],
 ] as const;
 
-/** Script: texts of a page not marked as English, and places of those marked, except a status and its code. */
+/** Script: texts of a page not marked as English nor pasted by a person, and places of those marked, except a status and its code. */
 const TEXTS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   const texts = [];
   while (walker.nextNode()) {
     const text = walker.currentNode.textContent.replace(/\\s+/g, ' ').trim();
-    if (text !== '' && walker.currentNode.parentElement.closest('span[lang=en], pre, code') === null) texts.push(text);
+    if (text !== '' && walker.currentNode.parentElement.closest('span[lang=en], pre, code, textarea') === null) texts.push(text);
   }
   const english = [...document.querySelectorAll('main span[lang=en]')].filter((one) => !/^(\\d{3} [a-z_]+)?$/.test(one.textContent.trim()));
   return { texts, places: [...new Set(english.map((one) => one.closest('section')?.id ?? location.pathname))] };
@@ -127,6 +133,12 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     `/bulk/${bulk}`,
     '/ramps',
     '/drift',
+    '/plan',
+    '/import',
+    `${HERE}/erase`,
+    '/doctor?check=true',
+    '/backups',
+    '/evidence',
     `/ramps/${ramp}`,
     '/explain',
     '/brownouts',
@@ -178,6 +190,16 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
         expect([place, await page.evaluate(HERE_IN_VIEW)]).toEqual([place, true]);
         // Each page once: what axe looks for hangs on no language.
         if (nth % 3 === third) expect([place, await seriousFindings()]).toEqual([place, []]);
+      }
+      for (const [place, text] of PREVIEWED) {
+        await go(place);
+        await page.locator('#text').fill(text);
+        await page.locator('main form.change button').first().click();
+        await page.locator('#found form').waitFor();
+        texts.set(`${place}#found`, (await page.evaluate(TEXTS)) as Texts);
+        expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, width]);
+        expect([place, await page.evaluate(CUT_OFF)]).toEqual([place, []]);
+        expect([place, await seriousFindings()]).toEqual([place, []]);
       }
       await go(`${HERE}?stage=orders&override=true`);
       await page.locator('#stage-reason').fill('prueba');
