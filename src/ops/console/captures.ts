@@ -32,7 +32,7 @@ ${section(
   'export',
   t('captures.export'),
   html`<form class="filters" action="/captures/file" method="get">
-${field.merchant(words, query.merchant)}
+${field.whose(words, query.merchant)}
 ${field.period(words, query)}
 <p class="tick"><input id="captured" name="captured" type="checkbox" value="true" checked><label for="captured">${t('captures.only')}</label></p>
 <p><button>${t('captures.save')}</button></p></form>`,
