@@ -115,6 +115,7 @@ it('is shown in the sentences about a move, and last in each list of a report as
   for (const argv of [
     ['stage', ARGENTINA, 'legacy', '--dry-run'],
     ['safety', 'show', ARGENTINA],
+    ['can-migrate', ARGENTINA],
     ['rollback', ARGENTINA, ...why],
     ['rollback', ARGENTINA, ...why],
     ['stage', ARGENTINA, 'shadow', ...why],
