@@ -12,7 +12,7 @@ const onPostgres = [
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
   'test/crash/any-moment.test.ts',
-  ...(NIGHT ? ['test/crash/{crash,qr-crash}.test.ts', 'test/ops/plan/plan.test.ts'] : []),
+  ...(NIGHT ? ['test/crash/{crash,qr-crash}.test.ts', 'test/ops/plan/plan.test.ts', 'test/ops/whose.test.ts'] : []),
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
 const onField = [

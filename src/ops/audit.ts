@@ -7,8 +7,10 @@ import { type AuditEntry, type AuditLine, type ChainMark, chainHash, chainStart 
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { routedKinds } from '../proxy/routing/merchant.ts';
 import { BY_ITSELF } from './api/person.ts';
-import { defined, instant, iso, listLimit, merchantId, pagesOf, said, shown, time } from './fields.ts';
+import { defined, instant, iso, listLimit, merchantId, pagesOf, said, shown, time, whose } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
+import { merchant_name, named } from './seen.ts';
+import { listedOf, ofEach } from './whose.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More lines than an operator reads at once; `until` reaches the older ones. */
@@ -18,6 +20,7 @@ const PAGE_LINES = 200;
 
 /** The query of `GET /api/audit`; lines written in [since, until). */
 export const auditQuery = z.strictObject({
+  merchant: whose.exactOptional(),
   subject: z.string().min(1).max(200).exactOptional().describe('of this merchant or legacy id'),
   action: z.string().min(1).max(100).exactOptional().describe('of this kind, such as stage'),
   since: instant.exactOptional().describe('made then or later, such as 2026-01-31T09:00:00Z'),
@@ -51,7 +54,9 @@ export const auditLine = z.object({
   detail: z.record(z.string(), z.unknown()),
   hash: z.string(),
 });
-export type AuditView = z.infer<typeof auditLine>;
+/** With the present name of the merchant that is its subject: no name is written to the chain. */
+export const namedLine = auditLine.extend({ merchant_name });
+export type AuditView = z.infer<typeof namedLine>;
 
 /** The reason of a line: a message where Puente or an alert acted, else a person's own words. */
 export function reasonOf({ who, reason, detail }: Pick<AuditLine, 'who' | 'reason' | 'detail'>): Sentence {
@@ -122,15 +127,29 @@ export interface BrokenLink {
   why: Spoken;
 }
 
-/** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
-export async function viewAudit(ports: Ports, { limit, ...filter }: z.infer<typeof auditQuery>): Promise<AuditView[]> {
+/** Newest first. @throws PuenteError bad_request for a window that ends before it begins; as `refuseUnseenRead`. */
+export async function viewAudit(
+  ports: Ports,
+  { merchant, limit, ...filter }: z.infer<typeof auditQuery>,
+): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
-  const lines = await ports.store.audit.auditsOf(filter, limit);
-  return lines.map((line) => {
-    const { text: reason, said } = reasonOf(line);
-    return { ...shown(line), reason, said, ...changeOf(line) };
-  });
+  // A merchant's lines are those about it alone.
+  const about = filter.subject === undefined ? merchant : merchant?.filter((id) => id === filter.subject);
+  const lines = await ofEach(
+    about,
+    (subject) => ports.store.audit.auditsOf(defined({ ...filter, subject: subject ?? filter.subject }), limit),
+    { limit, newest: ({ sequence }) => sequence },
+  );
+  const listed = await listedOf(ports, merchant, lines);
+  const views = await named(
+    ports,
+    listed.map((line) => {
+      const { text: reason, said } = reasonOf(line);
+      return { ...shown(line), merchant_id: line.subject, reason, said, ...changeOf(line) };
+    }),
+  );
+  return views.map(({ merchant_id: _subject, ...line }) => line);
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */

@@ -22,6 +22,18 @@ export const merchantId = z
   .regex(USER_ID, encoded(say('input.user_id', {})))
   .describe('of this merchant');
 
+/** Merchants by their ids, one at least. */
+export type Whose = readonly string[];
+/** The field `merchant` of a list. As it is typed until `runRow` has put the ids in its place (`merchantsMeant`). */
+export const whose = z
+  .string()
+  .trim()
+  .min(1)
+  .max(80)
+  .transform((typed): Whose => [typed])
+  .describe('only of the merchant with this id, or of those with this in name or tags');
+export const byMerchant = z.strictObject({ merchant: whose.exactOptional() });
+
 /** A message by its code and facts; answers have it beside the English text. */
 export const said = z
   .object({

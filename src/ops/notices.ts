@@ -22,9 +22,12 @@ import {
   type Shown,
   shown,
   time,
+  type Whose,
+  whose,
 } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { listedOf, named, namedOf, refuseUnseen } from './seen.ts';
+import { named, refuseUnseen } from './seen.ts';
+import { isOf, listedOf, namedOf, ofEach, onlyOf } from './whose.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -45,7 +48,7 @@ const topic = z.enum(noticeTopics).describe('of this topic');
 
 /** The query of `GET /api/notices`, for notices made in [since, until). */
 export const noticeQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   state: z.enum(noticeStates).exactOptional().describe('only in this state'),
   topic: topic.exactOptional(),
   since: since.exactOptional(),
@@ -71,7 +74,7 @@ export const redeliverMany = z.strictObject({
 
 /** The query of `GET /api/notices/receivers`. */
 export const receiversQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   since: instant.exactOptional().describe('of notices made then or later; a day ago by default'),
   until: until.exactOptional(),
 });
@@ -87,8 +90,13 @@ export type AttemptView = Shown<Attempt> & { said: Said | null };
 /** Newest first. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
   const { merchant, state, limit, ...others } = query;
-  const filter = defined({ ...others, merchant_id: merchant, states: state && [state] });
-  const found = await namedOf(ports, merchant, await ports.store.notices.notices(filter, limit));
+  const filter = defined({ ...others, states: state && [state] });
+  const rows = await ofEach(
+    merchant,
+    (merchant_id) => ports.store.notices.notices(defined({ ...filter, merchant_id }), limit),
+    { limit, newest: ({ created_at }) => created_at },
+  );
+  const found = await namedOf(ports, merchant, rows);
   return found.map(({ merchant_name, ...one }) => viewOf(one, merchant_name));
 }
 
@@ -114,14 +122,16 @@ export const receiverSums = {
 /** Attempts at the notices made in [since, until) (epoch ms) by receiver, the worst first. */
 export async function receiverLines(
   ports: Pick<Ports, 'store' | 'clock'>,
-  { merchant, since, until }: { merchant?: string; since: number; until: number },
+  { merchant, since, until }: { merchant?: Whose; since: number; until: number },
   signal: AbortSignal | null = null,
 ) {
   const receivers = new Map<string, ReceiverSums>();
+  const isMeant = isOf(merchant);
   for (const [from, to] of slicesOf(ports, { since, until })) {
     signal?.throwIfAborted();
-    const slice = { since: from, until: to, merchant_id: merchant };
-    for (const sum of await ports.store.notices.sumAttempts(defined(slice))) add(receivers, sum);
+    const slice = { since: from, until: to, merchant_id: onlyOf(merchant) };
+    for (const sum of await ports.store.notices.sumAttempts(defined(slice)))
+      if (isMeant(sum.merchant_id)) add(receivers, sum);
     await yieldToEventLoop();
   }
   const lines = [...receivers.values()].map(({ theirs: refused, ours: held, delivered, ...one }) => {

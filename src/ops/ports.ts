@@ -179,7 +179,7 @@ export interface SalePage<Row> {
   next: SalePlace | null;
 }
 
-interface MoveStore {
+export interface MoveStore {
   saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */

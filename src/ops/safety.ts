@@ -6,10 +6,11 @@ import { type Merchant, routedKinds, type Trip } from '../proxy/routing/merchant
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { FAULTS_IN_A_ROW, modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { whyOf } from './audit.ts';
-import { iso, reason } from './fields.ts';
+import { iso, reason, type Whose } from './fields.ts';
 import { type MerchantView, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
 import { merchantOf, merchantToChange, unseenIn } from './seen.ts';
+import { isOf } from './whose.ts';
 
 export const RESET = 'safety reset';
 
@@ -32,6 +33,7 @@ export async function viewSafety(ports: Ports, id: string) {
   );
   return {
     merchant_id: id,
+    merchant_name: merchant.settings.name,
     ...(await unseenIn(ports, id)),
     revision: merchant.revision,
     mode: modeOf(ports, merchant),
@@ -51,9 +53,10 @@ export async function viewSafety(ports: Ports, id: string) {
   };
 }
 
-/** Stops in force, of all merchants. */
-export async function viewStops(ports: Ports) {
-  const merchants = await ports.store.merchants.merchants();
+/** Stops in force. */
+export async function viewStops(ports: Ports, whose: Whose | undefined) {
+  const isMeant = isOf(whose);
+  const merchants = (await ports.store.merchants.merchants()).filter(({ id }) => isMeant(id));
   return merchants.flatMap((merchant) =>
     tripsOf(ports, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
   );

@@ -102,21 +102,6 @@ export async function refuseUnseenRead(ports: Ports, id: string | undefined): Pr
   if (unseen.length > 0) throw new PuenteError('not_found', unseen);
 }
 
-/** The rows of a list by merchant, which would say "none" of a mistyped id. @throws PuenteError as `refuseUnseenRead`. */
-export async function listedOf<Row>(ports: Ports, merchant: string | undefined, rows: Row[]): Promise<Row[]> {
-  if (rows.length === 0) await refuseUnseenRead(ports, merchant);
-  return rows;
-}
-
-/** The same rows with the names of their merchants. @throws PuenteError as `refuseUnseenRead`. */
-export async function namedOf<Row extends { merchant_id: string | null }>(
-  ports: Ports,
-  merchant: string | undefined,
-  rows: Row[],
-): Promise<Named<Row>[]> {
-  return named(ports, await listedOf(ports, merchant, rows));
-}
-
 /** The sentences of that refusal; none for a merchant with a trace. */
 export async function unseenRead(ports: Ports, id: string): Promise<Spoken[]> {
   const near = await nearUnseen(ports, id);

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { choicesOf } from '../../src/ops/cli/rows.ts';
 import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT } from '../kit.ts';
 import { openForAll } from '../open.ts';
@@ -97,7 +98,44 @@ it('is shown beside the id in bulk moves, ramps, brown-outs and what they refuse
     const cells = (await page.locator('tbody').allTextContents()).filter((text) => text.includes(named));
     expect([place, cells.length]).toEqual([place, 1]);
   }
+  await go(`/ramps?merchants=${ARGENTINA}&steps=100&soak_hours=1&min_sales=5`);
+  expect(await page.locator('#start summary').first().innerText()).toContain(`${named}:`);
+  await go(`/ramps/${ramp_id}`);
+  expect(await page.locator('#ramp h2').innerText()).toContain(named);
+  await go('/audit');
+  expect(await page.locator('tbody').innerText()).toContain(named);
   await close();
+  const preview = ['ramp', ARGENTINA, '--steps', '100', '--soak', '1h', '--min-sales', '5', '--dry-run'];
+  for (const argv of [preview, ['ramps', 'show', ramp_id, ARGENTINA], ['audit', 'list']])
+    expect([argv, (await puente(...argv)).out]).toEqual([argv, expect.stringContaining('Café Sur')]);
+});
+
+it('is shown in the sentences about a move, and last in each list of a report as CSV', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  for (const argv of [
+    ['stage', ARGENTINA, 'legacy', '--dry-run'],
+    ['safety', 'show', ARGENTINA],
+    ['can-migrate', ARGENTINA],
+    ['rollback', ARGENTINA, ...why],
+    ['rollback', ARGENTINA, ...why],
+    ['stage', ARGENTINA, 'shadow', ...why],
+    ['stage', ARGENTINA, 'shadow', ...why],
+  ])
+    expect([argv, (await puente(...argv)).out]).toEqual([argv, expect.stringContaining(named)]);
+  const lists: Record<string, boolean> = {};
+  for (const part of choicesOf('report', 'part')) {
+    const { text } = await bench.as(ANA, 'GET', `/api/report?format=csv&part=${part}`);
+    const [head = '', ...rows] = text.trimEnd().split('\r\n');
+    expect([part, head.endsWith(',"merchant_name"')]).toEqual([
+      part,
+      head.includes('"merchant_id"') && part !== 'merchants',
+    ]);
+    if (head.endsWith(',"merchant_name"')) lists[part] = rows.some((row) => row.endsWith(',"Café Sur"'));
+  }
+  expect(lists).toEqual({
+    ...{ exchanges: true, move_sums: true, receivers: true, sales: true },
+    ...{ approvals: false, differences: false, findings: false, unmatched: false },
+  });
 });
 
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {

@@ -120,7 +120,7 @@ const REASON = 'the simulation says so';
 function ramp(world: SimulatedWorld, step: Extract<Step, { do: 'ramp' }>): void {
   const id = merchantAt(step.merchant);
   attempt(world, 'a ramp', async (ports) => {
-    const [open] = await viewRamps(ports, { merchant: id, open: 'true', limit: 1 });
+    const [open] = await viewRamps(ports, { merchant: [id], open: 'true', limit: 1 });
     const whom = step.of_all === true ? [...merchants] : [id];
     if (open === undefined) await startRamp(ports, { merchants: whom, ...RAMP, reason: REASON }, SOLE_OWNER);
     else if (step.pauses) await changeRamp(ports, open.id, 'pause', REASON, SOLE_OWNER);

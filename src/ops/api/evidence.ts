@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { lossWeights } from '../../proxy/records/evidence.ts';
 import { capturedQuery, exchangeLines, exchangesQuery, viewCaptured } from '../capture/format.ts';
-import { lane, merchantId, said, time } from '../fields.ts';
+import { byMerchant, lane, merchantId, said, time } from '../fields.ts';
 import {
-  byMerchant,
   coverageQuery,
   coverageStates,
   lossQuery,
@@ -32,7 +31,8 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { askedReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
-import { merchant_name, namedOf, refuseUnseenRead } from '../seen.ts';
+import { merchant_name, refuseUnseenRead } from '../seen.ts';
+import { namedOf, onlyOf } from '../whose.ts';
 import { opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
@@ -196,9 +196,10 @@ export const evidenceRoutes = [
   }),
   opsRoute('viewer', 'GET /api/decommission', {
     summary: 'What still needs legacy, one line for each merchant.',
+    query: byMerchant,
     answer: fleetDecommissionView,
     command: 'decommission',
-    run: ({ ports }, { signal }) => viewFleetDecommission(ports, signal),
+    run: ({ ports }, { query, signal }) => viewFleetDecommission(ports, query.merchant, signal),
   }),
   opsRoute('viewer', 'GET /api/exchanges', {
     summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',
@@ -206,11 +207,13 @@ export const evidenceRoutes = [
     answer: { streams: [NDJSON] },
     command: 'capture export',
     async run({ ports }, { query }): Promise<Streamed> {
-      await refuseUnseenRead(ports, query.merchant);
+      const only = onlyOf(query.merchant);
+      await refuseUnseenRead(ports, only);
+      const subject = only ?? (query.merchant === undefined ? 'all-merchants' : 'merchants');
       return {
         streamed: true,
         content_type: NDJSON,
-        file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
+        file_name: `puente-capture-${subject}.jsonl`,
         parts: exchangeLines(ports, query),
       };
     },

@@ -1,10 +1,10 @@
 /** The fleet and the audit trail on the ops API. */
 import { z } from 'zod';
-import { auditLine, auditQuery, chainView, verifyQuery, viewAudit, viewChain } from '../audit.ts';
+import { auditQuery, chainView, namedLine, verifyQuery, viewAudit, viewChain } from '../audit.ts';
 import { fleetQuery, fleetView } from '../fleet/line.ts';
 import { opsRoute } from './route.ts';
 
-export const auditView = z.object({ lines: z.array(auditLine) });
+export const auditView = z.object({ lines: z.array(namedLine) });
 
 export const fleetRoutes = [
   opsRoute('viewer', 'GET /api/fleet', {

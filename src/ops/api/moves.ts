@@ -1,7 +1,7 @@
 /** Moves on the ops API: preview, move, rollback, drain; proposals and bulk moves; brown-outs and safety stops. */
 import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
-import { reasonAlone, said, time } from '../fields.ts';
+import { byMerchant, reasonAlone, said, time } from '../fields.ts';
 import { merchantAnswer } from '../merchants.ts';
 import { alertAnswer, alertAsk, alertQuery, rollBackByAlert } from '../moves/alert.ts';
 import {
@@ -48,7 +48,8 @@ import {
 } from '../moves/ramp.ts';
 import { rampStepView, viewRampStep } from '../moves/ramp-evidence.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
-import { merchant_name, named, namedOf, reasonOrNew, unseenFields, unseenIn } from '../seen.ts';
+import { merchant_name, reasonOrNew, unseenFields, unseenIn } from '../seen.ts';
+import { namedOf } from '../whose.ts';
 import { opsRoute } from './route.ts';
 
 export const proposalView = z.object({
@@ -112,6 +113,7 @@ const trip = z.object({
 
 export const safetyView = z.object({
   merchant_id: z.string(),
+  merchant_name,
   ...unseenFields,
   revision: z.int(),
   mode: z.enum(safetyModes),
@@ -166,7 +168,7 @@ export const moveRoutes = [
   }),
   opsRoute('viewer', 'GET /api/moves/:id', {
     summary: 'A proposed move, with its present judgement.',
-    answer: proposalView.extend({ judgement: judgementView.nullable() }),
+    answer: proposalView.extend({ merchant_name, judgement: judgementView.nullable() }),
     command: 'moves show',
     run: ({ ports }, { path, person }) => viewProposal(ports, path.id, person),
   }),
@@ -260,7 +262,7 @@ export const moveRoutes = [
     body: stageChange,
     answer: z.union([
       merchantAnswer.extend({ result: z.enum(['moved', 'unchanged']), judgement: judgementView }),
-      z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
+      z.object({ result: z.literal('proposed'), merchant_name, proposed: proposalView, judgement: judgementView }),
     ]),
     command: 'stage',
     run: ({ ports }, { path, body, person }) => moveStage(ports, path.id, body, person),
@@ -270,6 +272,7 @@ export const moveRoutes = [
     query: previewAsk,
     answer: z.object({
       merchant_id: z.string(),
+      merchant_name,
       revision: z.int(),
       changes_nothing: z.boolean().describe('the merchant is there already: the move would write nothing'),
       judgement: judgementView,
@@ -301,9 +304,10 @@ export const moveRoutes = [
   }),
   opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',
+    query: byMerchant,
     answer: z.object({ brownouts: z.array(brownoutView) }),
     command: 'brownout list',
-    run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
+    run: async ({ ports }, { query }) => ({ brownouts: await viewBrownouts(ports, query.merchant) }),
   }),
   opsRoute('viewer', 'GET /api/brownouts/:id', {
     summary: 'One brown-out, and who was refused in it: merchant, unit, operation, when and how often.',
@@ -327,9 +331,12 @@ export const moveRoutes = [
   }),
   opsRoute('viewer', 'GET /api/safety', {
     summary: 'Every safety stop in force.',
+    query: byMerchant,
     answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string(), merchant_name })) }),
     command: 'safety show',
-    run: async ({ ports }) => ({ stops: await named(ports, await viewStops(ports)) }),
+    run: async ({ ports }, { query: { merchant } }) => ({
+      stops: await namedOf(ports, merchant, await viewStops(ports, merchant)),
+    }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/safety', {
     summary:

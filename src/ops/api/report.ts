@@ -18,7 +18,7 @@ import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportAsk, type ReportQuery, reportQuery } from '../report/report.ts';
 import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
-import { refuseUnseenRead } from '../seen.ts';
+import { type Named, named, refuseUnseenRead } from '../seen.ts';
 import { opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
 
@@ -87,10 +87,10 @@ async function* partsOf(
   if (query.format === 'csv') {
     const { part, what, lane, family, currency, outcome } = query;
     const only = defined({ what, lane, family, currency, outcome });
-    if (part === 'exchanges') return yield* csvOf(exchangesCsv, await exchangesOf(ports, ask));
-    if (part === 'sales') return yield* csvOf(salesCsv, salePages(ports, ask, signal, only));
+    if (part === 'exchanges') return yield* csvOf(ports, exchangesCsv, await exchangesOf(ports, ask));
+    if (part === 'sales') return yield* csvOf(ports, salesCsv, salePages(ports, ask, signal, only));
     if (part === 'approvals' || part === 'unmatched')
-      return yield* csvOf(listCsv(part), wholeList(ports, ask, part, signal));
+      return yield* csvOf(ports, listCsv(part), wholeList(ports, ask, part, signal));
   }
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(ports.tables.of(ask.merchant_id), loss).said;
@@ -112,9 +112,13 @@ function printable(json: string): string {
 }
 
 /** With one page in memory at a time. */
-async function* csvOf<Row>({ header, lineOf }: CsvList<Row>, pages: AsyncIterable<Row[]>): AsyncGenerator<string> {
+async function* csvOf<Row extends { merchant_id: string | null }>(
+  ports: Ports,
+  { header, lineOf }: CsvList<Named<Row>>,
+  pages: AsyncIterable<Row[]>,
+): AsyncGenerator<string> {
   yield header;
-  for await (const page of pages) if (page.length > 0) yield page.map(lineOf).join('');
+  for await (const page of pages) if (page.length > 0) yield (await named(ports, page)).map(lineOf).join('');
 }
 
 async function exchangesOf(ports: Ports, { merchant_id, since, until }: ReportAsk) {

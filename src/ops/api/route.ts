@@ -8,6 +8,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
+import { merchantsMeant } from '../whose.ts';
 import { isEnough, type Person, type Role } from './person.ts';
 import type { Streamed } from './stream.ts';
 
@@ -187,6 +188,13 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Prom
   permit(row, ask.person);
   if (row.body === undefined && ask.body !== undefined)
     throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
-  const query = parsed(row.query ?? NOTHING, ask.query);
+  const query = await withMerchants(parts, parsed(row.query ?? NOTHING, ask.query));
   return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
+}
+
+/** The query of a list with the ids of those that its field `merchant` names (`whose`). */
+async function withMerchants({ ports }: OpsParts, query: unknown): Promise<unknown> {
+  const { merchant } = query as { merchant?: unknown }; // every query is an object
+  if (!Array.isArray(merchant)) return query;
+  return { ...(query as object), merchant: await merchantsMeant(ports, String(merchant[0])) };
 }

@@ -211,6 +211,7 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
   const { revision, operations, isProxied } = tables.of(merchant_id);
   const unsaid = {
+    merchant_name: null,
     stage: null,
     unknown: null,
     notice_url: null,

@@ -26,7 +26,7 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
   const merchants = await Promise.all(
     readiness.map(async (verdict) => {
       const { merchant_id } = verdict;
-      const of = { merchant: merchant_id };
+      const of = { merchant: [merchant_id] };
       const operations = tally.operations(merchant_id);
       const logged = operations.filter((one) => one.logged === one.calls).map(({ operation }) => operation);
       // Of headers and bodies a log says nothing, not even that they were there.

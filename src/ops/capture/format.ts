@@ -4,9 +4,9 @@ import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { defined, exchangePages, instant, iso, lane, listLimit, merchantId } from '../fields.ts';
+import { defined, exchangePages, instant, iso, lane, listLimit, type Whose, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { namedOf } from '../seen.ts';
+import { isOf, namedOf, ofEach, onlyOf } from '../whose.ts';
 
 /** Increased when an older reader could misread a file. */
 export const CAPTURE_VERSION = 1;
@@ -114,7 +114,7 @@ const exchangeSchema = z.object(exchangeShape);
 
 /** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges without stored messages. */
 export const exchangesQuery = z.strictObject({
-  merchant: merchantId.exactOptional().describe('of this merchant alone'),
+  merchant: whose.exactOptional(),
   since: instant.exactOptional().describe('of calls made then or later, such as 2026-01-31T09:00:00Z'),
   until: instant.exactOptional().describe('of calls made before then'),
   captured: z
@@ -132,24 +132,28 @@ export async function* exchangeLines(
   ports: Ports,
   { merchant, since, until, captured }: z.infer<typeof exchangesQuery>,
 ): AsyncGenerator<string, void, undefined> {
-  const filter = defined({ merchant_id: merchant, since, until, captured: captured || undefined });
+  const filter = defined({ merchant_id: onlyOf(merchant), since, until, captured: captured || undefined });
+  const isMeant = isOf(merchant);
   await ports.evidence.settled();
   const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;
   for await (const page of pages) {
-    yield page.map(exchangeLine).join('');
-    exchanges += page.length;
+    const own = page.filter(({ merchant_id }) => isMeant(merchant_id));
+    yield own.map(exchangeLine).join('');
+    exchanges += own.length;
   }
   yield endLine(exchanges);
 }
 
-async function merchantsOf(ports: Ports, only: string | undefined): Promise<Record<string, CaptureMerchant>> {
+async function merchantsOf(ports: Ports, wanted: Whose | undefined): Promise<Record<string, CaptureMerchant>> {
   const { store, settings } = ports;
+  const only = onlyOf(wanted);
   const all = only === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(only)];
+  const isMeant = isOf(wanted);
   return Object.fromEntries(
     all.flatMap((merchant) => {
-      if (merchant === null) return [];
+      if (merchant === null || !isMeant(merchant.id)) return [];
       const voucher = merchant.settings.voucher ?? settings.merchants.voucher;
       const declined = merchant.settings.declined ?? settings.merchants.declined;
       return [[merchant.id, { site: merchant.site, voucher, declined }] as const];
@@ -164,7 +168,7 @@ const MOST_CALLS = 100;
 const LOOKED_THROUGH = 20_000;
 
 export const capturedQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   limit: listLimit(20, MOST_CALLS).describe('at most so many'),
 });
 
@@ -175,15 +179,18 @@ export const capturedQuery = z.strictObject({
 export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<typeof capturedQuery>) {
   await ports.evidence.settled();
   const { exchanges } = ports.store;
-  const filter = defined({ merchant_id: merchant, captured: true });
-  let newest: StoredExchange[] = [];
-  for (let after = Math.max(0, (await exchanges.lastExchange()) - LOOKED_THROUGH); ; ) {
-    const page = await exchanges.exchanges(filter, after, PAGE);
-    newest = [...newest, ...page].slice(-limit);
-    after = page.at(-1)?.sequence ?? after;
-    if (page.length < PAGE) break;
-  }
-  const calls = newest.toReversed().map(({ id, at, merchant_id, operation, lane, status, messages }) => {
+  const from = Math.max(0, (await exchanges.lastExchange()) - LOOKED_THROUGH);
+  const newestOf = async (merchant_id?: string): Promise<StoredExchange[]> => {
+    let newest: StoredExchange[] = [];
+    for (let after = from; ; ) {
+      const page = await exchanges.exchanges(defined({ merchant_id, captured: true }), after, PAGE);
+      newest = [...newest, ...page].slice(-limit);
+      after = page.at(-1)?.sequence ?? after;
+      if (page.length < PAGE) return newest.toReversed();
+    }
+  };
+  const found = await ofEach(merchant, newestOf, { limit, newest: ({ sequence }) => sequence });
+  const calls = found.map(({ id, at, merchant_id, operation, lane, status, messages }) => {
     return {
       id,
       at: iso(at),

@@ -219,7 +219,8 @@ function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, 
 }
 
 /** `ready` covers only the traffic seen, so the headline also names what is unproven. */
-function headline({ merchant_id, about, verdict, move, operations, unproven }: Readiness): string {
+function headline({ merchant_id, merchant_name, about, verdict, move, operations, unproven }: Readiness): string {
+  const merchant = namedAs(merchant_id, merchant_name);
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
   const left = [
     ...(open.length === 0 ? [] : [`too few calls of ${open.join(', ')}`]),
@@ -227,8 +228,8 @@ function headline({ merchant_id, about, verdict, move, operations, unproven }: R
   ];
   const rest = verdict !== 'ready' || left.length === 0 ? '' : ` Not proven: ${left.join(', and ')}.`;
   const { t } = wordsOf('en');
-  if (about === 'completion') return `${merchant_id} is on orders. ${t(`completion.${verdict}`)}`;
-  return `${merchant_id} is ${verdict.toUpperCase()}. ${move} ${t(`readiness.${verdict}`)}${rest}`;
+  if (about === 'completion') return `${merchant} is on orders. ${t(`completion.${verdict}`)}`;
+  return `${merchant} is ${verdict.toUpperCase()}. ${move} ${t(`readiness.${verdict}`)}${rest}`;
 }
 
 /** English, for a terminal; of a merchant that was never seen only that. */

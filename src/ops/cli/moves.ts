@@ -20,6 +20,7 @@ import {
   facts,
   listed,
   merchantCell,
+  namedAs,
   ofOneMerchant,
   percent,
   readInput,
@@ -116,30 +117,33 @@ async function watched<View>(
   }
 }
 
-function moveText(answer: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
+function moveText(answer: MoveAnswer | Named<{ merchant_id: string; judgement: Judgement }>): string {
   const judged = judgementText(answer.judgement);
-  if (!('result' in answer)) return `dry run, not moved: merchant ${path.id} stays as it is\n${judged}`;
-  if (answer.result === 'unchanged') return movedText(answer);
-  if (answer.result === 'moved') return `${movedText(answer)}\n${judged}`;
+  if ('id' in answer) return answer.result === 'unchanged' ? movedText(answer) : `${movedText(answer)}\n${judged}`;
+  const { merchant_id } = 'result' in answer ? answer.proposed : answer;
+  const stays = `not moved: merchant ${namedAs(merchant_id, answer.merchant_name)} stays as it is`;
+  if (!('result' in answer)) return `dry run, ${stays}\n${judged}`;
   const { id, expires_at } = answer.proposed;
   const next = `Another approver can approve it until ${expires_at}: puente moves approve ${id} --reason …`;
-  return `proposed, not moved: merchant ${path.id} stays as it is\n${next}\n${judged}`;
+  return `proposed, ${stays}\n${next}\n${judged}`;
 }
 
 /** One line; `puente merchants show` prints the settings. */
-function movedText({ id, revision, in_force, judgement, result }: Moved & { result?: 'moved' | 'unchanged' }): string {
+function movedText(moved: Moved & { result?: 'moved' | 'unchanged' }): string {
+  const { id, name, revision, in_force, judgement, result } = moved;
   const said = judgement.kind === 'same' ? 'stays where it is' : 'is moved';
-  return `${result === 'unchanged' ? 'nothing to change: ' : ''}merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
+  return `${result === 'unchanged' ? 'nothing to change: ' : ''}merchant ${namedAs(id, name)} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
 }
 
-function rollbackText(answer: RolledBack, { path: { id } }: Given): string {
-  const { result, withdrawn, left, before } = answer;
+function rollbackText(answer: RolledBack): string {
+  const { merchant_id, merchant_name, result, withdrawn, left, before } = answer;
+  const merchant = namedAs(merchant_id, merchant_name);
   const drain = drainText(answer);
   if (result === 'unchanged')
-    return `nothing to change: merchant ${id} is on legacy already, and waits for no move\n${drain}`;
+    return `nothing to change: merchant ${merchant} is on legacy already, and waits for no move\n${drain}`;
   const was_there = Object.values(before).every(({ intended }) => intended === 'legacy');
   return [
-    `merchant ${id} ${was_there ? 'was' : 'is'} on legacy${was_there ? ' already' : ''}: new payments go there now, open ones stay where they were created`,
+    `merchant ${merchant} ${was_there ? 'was' : 'is'} on legacy${was_there ? ' already' : ''}: new payments go there now, open ones stay where they were created`,
     ...(withdrawn.length === 0 ? [] : [`withdrawn, as proposed moves: ${withdrawn.join(', ')}`]),
     ...(left.length === 0 ? [] : [`left alone from now on by bulk moves and ramps: ${left.join(', ')}`]),
     drain,
@@ -178,8 +182,9 @@ export const moveFaces: Faces = {
   },
   'moves show': {
     examples: [`puente moves show ${MOVE}`],
-    text: ({ judgement, ...move }) =>
-      facts({ ...move, move: targetText(move) }) + (judgement === null ? '' : `\n${judgementText(judgement)}`),
+    text: ({ judgement, merchant_name, ...move }) =>
+      facts({ ...move, merchant_id: namedAs(move.merchant_id, merchant_name), move: targetText(move) }) +
+      (judgement === null ? '' : `\n${judgementText(judgement)}`),
   },
   'moves approve': {
     notes: 'It is judged again on the present evidence. Its proposer can not approve it.',
@@ -375,7 +380,8 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
   },
   'brownout abort': {
     examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],
-    text: ({ id, merchants }) => `brown-out ${id} is aborted for ${merchants.join(', ')}`,
+    text: ({ id, merchants, names }) =>
+      `brown-out ${id} is aborted for ${merchants.map((one) => namedAs(one, names[one] ?? null)).join(', ')}`,
   },
 };
 
@@ -406,8 +412,8 @@ Whether it acts is a setting: \`puente merchants set MERCHANT --safety-stop off|
   },
   'safety reset': {
     examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],
-    text: ({ id, revision, in_force }, { fields }) =>
-      `merchant ${id}: the safety stop of ${fields.kind} is reset, revision ${revision}\nstage: ${stagesText(in_force)}`,
+    text: ({ id, name, revision, in_force }, { fields }) =>
+      `merchant ${namedAs(id, name)}: the safety stop of ${fields.kind} is reset, revision ${revision}\nstage: ${stagesText(in_force)}`,
   },
 };
 
@@ -430,10 +436,10 @@ function callIds({ exchanges }: { exchanges: readonly string[] }): string {
   return exchanges.slice(0, 3).join('\n');
 }
 
-function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: SafetyView): string {
+function safetyText({ merchant_id, merchant_name, mode, rules, trips: stops, now, history }: SafetyView): string {
   const { fault_share, slow_share, slow_ms, min_sample, window_ms, faults_in_a_row } = rules;
   return [
-    `safety stop of merchant ${merchant_id}: ${mode}`,
+    `safety stop of merchant ${namedAs(merchant_id, merchant_name)}: ${mode}`,
     `It trips when, of ${min_sample} calls or more in ${window_ms / 60_000} min, ${fault_share} % are faults or ${slow_share} % take ${slow_ms / 1000} s or longer; and at ${faults_in_a_row} faults in a row.`,
     listed<Trip>('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
     listed<SafetyView['now'][number]>('No call on orders is counted now.', {

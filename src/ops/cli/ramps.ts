@@ -4,7 +4,7 @@ import type { RampPreview, RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/typed-lists.ts';
 import { judgementText, MOVE } from './moves.ts';
-import { listed, merchantCell, table } from './output.ts';
+import { listed, merchantCell, namedAs, table } from './output.ts';
 import type { Faces } from './rows.ts';
 
 export const rampFaces: Faces = {
@@ -32,7 +32,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
     text: (answer) => (Array.isArray(answer) ? previewText(answer) : rampText(answer)),
   },
   'ramps list': {
-    examples: ['puente ramps list --open'],
+    examples: ['puente ramps list --open', 'puente ramps list --merchant centro'],
     text: listed('No ramp yet; `puente ramp --help` says how to start one.', {
       ramp: 'id',
       started: 'created_at',
@@ -90,8 +90,9 @@ function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: Ramp
   return [head, ...(next === '' ? [] : [next]), rows].join('\n');
 }
 
-function stepText({ merchant_id, step, of, now, next, since_at, conditions }: RampStepView): string {
-  const head = `merchant ${merchant_id}: ${now}, step ${step} of ${of}, since ${since_at}; next ${next ?? 'the end'}`;
+function stepText({ merchant_id, merchant_name, step, of, now, next, ...rest }: RampStepView): string {
+  const { since_at, conditions } = rest;
+  const head = `merchant ${namedAs(merchant_id, merchant_name)}: ${now}, step ${step} of ${of}, since ${since_at}; next ${next ?? 'the end'}`;
   if (conditions.length === 0) return `${head}\nIt has ended its steps.`;
   const rows = table({ condition: 'condition', met: ({ is_met }) => (is_met ? 'yes' : 'no'), now: 'what' }, conditions);
   return `${head}\n${rows}`;
@@ -99,8 +100,8 @@ function stepText({ merchant_id, step, of, now, next, since_at, conditions }: Ra
 
 function previewText(merchants: RampPreview['merchants']): string {
   return merchants
-    .map(({ merchant_id, from, steps, judgement }) => {
-      const path = `merchant ${merchant_id} would go from ${from} to ${steps.join(', then ')}; the first step now`;
+    .map(({ merchant_id, merchant_name, from, steps, judgement }) => {
+      const path = `merchant ${namedAs(merchant_id, merchant_name)} would go from ${from} to ${steps.join(', then ')}; the first step now`;
       return `${path}:\n${judgementText(judgement)}`;
     })
     .join('\n');

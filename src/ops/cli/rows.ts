@@ -190,7 +190,7 @@ interface Field {
 
 /** Placeholders of text fields; all others are `text`. */
 const VALUES: Readonly<Record<string, string>> = {
-  ...{ merchant: 'id', subject: 'id', operation: 'name', action: 'name' },
+  ...{ merchant: 'merchant', subject: 'id', operation: 'name', action: 'name' },
   where: 'condition',
 };
 

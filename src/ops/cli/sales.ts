@@ -197,7 +197,10 @@ const NOTICE = '3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
 
 export const noticeFaces: Faces = {
   'notices list': {
-    examples: ['puente notices list --merchant 700100200 --state pending'],
+    examples: [
+      'puente notices list --merchant 700100200 --state pending',
+      'puente notices list --merchant centro --state pending',
+    ],
     text: listed('No notice matches.', {
       notice: 'id',
       merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
@@ -271,7 +274,7 @@ export const incidentFaces: Faces = {
     notes: `
 Each is opened once for its merchant and kind, and counted up until it closes: by itself when it is over, or with
 puente incidents close where only a person can judge (mismatch, data_lost, bulk_stopped).`,
-    examples: ['puente incidents list --state open', 'puente incidents list --merchant 700100200 --kind mismatch'],
+    examples: ['puente incidents list --state open', 'puente incidents list --merchant "café sur" --kind mismatch'],
     text: listed('No incident matches.', {
       incident: 'id',
       opened: 'opened_at',
@@ -284,7 +287,8 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
   },
   'incidents close': {
     examples: [`puente incidents close ${NOTICE} --reason "compared with the panel of the vendor"`],
-    text: ({ id, kind, merchant }) => `incident ${id} is closed: ${kind}, merchant ${merchant ?? 'all'}`,
+    text: ({ id, kind, merchant, name }) =>
+      `incident ${id} is closed: ${kind}, merchant ${namedAs(merchant ?? 'all', name)}`,
   },
   'alerts list': {
     examples: ['puente alerts list'],
@@ -318,13 +322,13 @@ puente incidents close where only a person can judge (mismatch, data_lost, bulk_
 
 export const auditFaces: Faces = {
   'audit list': {
-    examples: ['puente audit list --subject 700100200 --action stage'],
+    examples: ['puente audit list --merchant 700100200 --action stage', 'puente audit list --merchant centro'],
     text: listed('No decision matches.', {
       line: 'sequence',
       at: 'at',
       who: 'who',
       action: 'action',
-      subject: 'subject',
+      subject: ({ subject, merchant_name }) => withName(subject, merchant_name),
       change: ({ change, detail }) => change || shortly(detail),
       reason: 'reason',
     }),

@@ -4,7 +4,7 @@ import type { Words } from '../../locales/words.ts';
 import { type AuditAction, auditActions } from '../../proxy/audit.ts';
 import { type Content, type Html, html, says } from '../html.ts';
 import { given, instantOf, type Page, type Visit } from './kit.ts';
-import { decisionTable, field, restOf, section } from './parts.ts';
+import { decisionTable, field, restOf, section, unlessUnseen } from './parts.ts';
 
 const SHOWN = 200;
 
@@ -13,16 +13,22 @@ export const auditPage: Page = {
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const { subject, action, since, until } = query;
-    const filter = given({ subject, action, since: instantOf(since), until: instantOf(until), limit: SHOWN });
-    const { lines } = await visit.ask('GET /api/audit', { query: filter });
+    const { merchant, subject, action, since, until } = query;
+    const period = { since: instantOf(since), until: instantOf(until) };
+    const filter = given({ merchant, subject, action, ...period, limit: SHOWN });
+    const list = await unlessUnseen(
+      words,
+      visit.ask('GET /api/audit', { query: filter }),
+      ({ lines }) => html`${restOf(words, lines, SHOWN)}${decisionTable(words, lines)}`,
+    );
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
+${field.whose(words, merchant)}
 ${field.input('subject', t('audit.subject'), subject, html` maxlength="200"`)}
 ${field.filter(words, 'action', t('audit.action'), actionsIn(words), (one) => actionOf(words, one), action)}
 ${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>
-${restOf(words, lines, SHOWN)}${decisionTable(words, lines)}`;
+${list}`;
     return { title: t('nav.audit'), content };
   },
 };

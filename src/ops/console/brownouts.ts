@@ -4,25 +4,40 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import { whomFields, whomOf } from './bulk.ts';
-import { type Form, instantOf, type Page, reasonForm, type Visit } from './kit.ts';
-import { actForm, badge, changeForm, field, merchantLink, reasonField, section, table } from './parts.ts';
+import { type Form, given, instantOf, type Page, reasonForm, type Visit } from './kit.ts';
+import {
+  actForm,
+  badge,
+  changeForm,
+  field,
+  merchantLink,
+  reasonField,
+  section,
+  table,
+  unlessUnseen,
+  whoseForm,
+} from './parts.ts';
 
 const windowList: Page = {
   path: '/brownouts',
   async show(visit) {
-    const { words, sent } = visit;
+    const { words, query, sent } = visit;
     const { t } = words;
-    const { brownouts } = await visit.ask('GET /api/brownouts');
-    const rows = brownouts.map((one) => ({
-      from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
-      until: timeOf(words, one.until),
-      state: stateOf(visit, one),
-      merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
-      reason: one.reason,
-      end: endForm(visit, one),
-    }));
+    const { merchant } = query;
+    const answer = visit.ask('GET /api/brownouts', { query: given({ merchant }) });
+    const list = await unlessUnseen(words, answer, ({ brownouts }) => {
+      const rows = brownouts.map((one) => ({
+        from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
+        until: timeOf(words, one.until),
+        state: stateOf(visit, one),
+        merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
+        reason: one.reason,
+        end: endForm(visit, one),
+      }));
+      return table(words, 'brownouts', t('brownouts.title'), rows, t('brownouts.none'));
+    });
     const content = html`<p class="lead">${t('brownouts.lead')}</p>
-${table(words, 'brownouts', t('brownouts.title'), rows, t('brownouts.none'))}
+${whoseForm(words, '/brownouts', query)}${list}
 ${section(
   'schedule',
   t('brownouts.schedule'),

@@ -8,7 +8,19 @@ import { defined } from '../fields.ts';
 import { type Html, html, recorded, says, saysAll, timeOf } from '../html.ts';
 import { bulkItems } from '../moves/typed-lists.ts';
 import { type Fields, type Form, given, linkTo, type Page, reasonForm, type Visit } from './kit.ts';
-import { actForm, badge, changeForm, field, merchantLink, olderPages, reasonField, section, table } from './parts.ts';
+import {
+  actForm,
+  badge,
+  changeForm,
+  field,
+  merchantLink,
+  olderPages,
+  reasonField,
+  section,
+  table,
+  unlessUnseen,
+  whoseForm,
+} from './parts.ts';
 
 type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
 
@@ -20,20 +32,22 @@ export const bulkList: Page = {
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const { before } = query;
-    const filter = given({ before, limit: PER_PAGE });
-    const { bulk_moves } = await visit.ask('GET /api/bulk', { query: filter });
-    const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
-    const rows = bulk_moves.map((one) => ({
-      started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
-      who: one.who,
-      state: stateOf(visit, one),
-      merchants: says(words, one.summary, one.summary_said),
-      per_day: one.per_day,
-      reason: one.reason,
-    }));
+    const { merchant, before } = query;
+    const filter = given({ merchant, before, limit: PER_PAGE });
+    const list = await unlessUnseen(words, visit.ask('GET /api/bulk', { query: filter }), ({ bulk_moves }) => {
+      const last = bulk_moves.length < PER_PAGE ? undefined : bulk_moves.at(-1)?.id;
+      const rows = bulk_moves.map((one) => ({
+        started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
+        who: one.who,
+        state: stateOf(visit, one),
+        merchants: says(words, one.summary, one.summary_said),
+        per_day: one.per_day,
+        reason: one.reason,
+      }));
+      return html`${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}${olderPages(words, '/bulk', query, last)}`;
+    });
     const content = html`<p class="lead">${t('bulk.lead')}</p>
-${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}${olderPages(words, '/bulk', query, last)}
+${whoseForm(words, '/bulk', query)}${list}
 ${section('start', t('bulk.start'), startForm(visit), t('bulk.start_lead'))}`;
     return { title: t('bulk.title'), content };
   },

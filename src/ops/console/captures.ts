@@ -32,7 +32,7 @@ ${section(
   'export',
   t('captures.export'),
   html`<form class="filters" action="/captures/file" method="get">
-${field.merchant(words, query.merchant)}
+${field.whose(words, query.merchant)}
 ${field.period(words, query)}
 ${field.tick('captured', t('captures.only'), 'true')}
 <p><button>${t('captures.save')}</button></p></form>`,

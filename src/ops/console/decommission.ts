@@ -1,16 +1,17 @@
 /** Decommission: what still needs legacy, a line for each merchant; and one merchant with its units. */
 import { html, type Row, says } from '../html.ts';
+import type { FleetDecommissionView } from '../readiness/decommission.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { unitRows } from '../report/rows.ts';
-import type { Page } from './kit.ts';
-import { badge, merchantLink, section, table } from './parts.ts';
+import { given, type Page } from './kit.ts';
+import { badge, merchantLink, section, table, unlessUnseen, whoseForm } from './parts.ts';
 
 export const fleetDecommissionPage: Page = {
   path: '/decommission',
-  async show({ words, ask, signal }) {
+  async show({ words, query, ask, signal }) {
     const { t } = words;
-    const { merchants } = await ask('GET /api/decommission', { signal });
-    const rows = merchants.map((one): Row => {
+    const { merchant } = query;
+    const rowOf = (one: FleetDecommissionView['merchants'][number]): Row => {
       const { merchant_id: id, name, stage, may_go, units, units_free } = one;
       return {
         merchant: merchantLink(id, name, '/decommission'),
@@ -22,9 +23,15 @@ export const fleetDecommissionPage: Page = {
         units_free: t('decommission.free_of', { free: units_free, all: units }),
         why: says(words, one.why, one.why_said),
       };
-    });
+    };
+    const list = await unlessUnseen(
+      words,
+      ask('GET /api/decommission', { query: given({ merchant }), signal }),
+      ({ merchants }) =>
+        table(words, 'report.head', t('nav.decommission'), merchants.map(rowOf), t('decommission.none')),
+    );
     const content = html`<p class="lead">${t('decommission.lead', { days: QUIET_DAYS })}</p>
-${table(words, 'report.head', t('nav.decommission'), rows, t('decommission.none'))}`;
+${whoseForm(words, '/decommission', query)}${list}`;
     return { title: t('nav.decommission'), content };
   },
 };

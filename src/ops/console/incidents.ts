@@ -26,7 +26,7 @@ export const incidentPage: Page = {
     });
     const content = html`<p class="lead">${t('incidents.lead')}</p>
 <form class="filters" action="/incidents" method="get">
-${field.merchant(words, merchant)}
+${field.whose(words, merchant)}
 ${field.filter(words, 'kind', t('incidents.kind'), incidentKinds, (one) => t(`incident_kind.${one}`), kind)}
 ${field.filter(words, 'state', t('incidents.state'), ['open', 'closed'], (one) => t(`incidents.${one}`), state)}
 ${field.period(words, query)}

@@ -63,7 +63,7 @@ export const noticeList: Page = {
       ({ notices }) => html`${restOf(words, notices, SHOWN)}${selection(visit, notices)}`,
     );
     const content = html`<form class="filters" action="/notices" method="get">
-${field.merchant(words, merchant)}
+${field.whose(words, merchant)}
 ${field.filter(words, 'state', t('notices.state'), noticeStates, (one) => t(`notice.${one}`), state)}
 ${field.period(words, query)}
 <p><button>${t('board.show')}</button></p></form>

@@ -1,9 +1,8 @@
 /** Small components that several pages share. */
-import type { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
-import type { auditView } from '../api/fleet.ts';
+import type { AuditView } from '../audit.ts';
 import { rounded } from '../fields.ts';
 import { type Content, type Html, html, type Row, says, saysAll, saysEach, tableOf, timeOf } from '../html.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
@@ -116,6 +115,10 @@ export const field = {
   merchant: ({ t }: Words, value = '', id = 'merchant', hint = ''): Html =>
     field.input('merchant', t('board.merchant'), value, html` inputmode="numeric" placeholder="${hint}"`, id),
 
+  /** Whom a list is about (`merchantsMeant`). */
+  whose: ({ t }: Words, value = ''): Html =>
+    field.input('merchant', t('board.merchant'), value, html` maxlength="80" placeholder="${t('form.whose')}"`),
+
   /** In UTC. */
   time: (name: string, label: string, value = '', more: Content = null, id = name): Html =>
     field.input(name, label, value, html` type="datetime-local"${more}`, id),
@@ -153,6 +156,13 @@ export const field = {
 
 function labeled(id: string, label: string, control: Html): Html {
   return html`<p><label for="${id}">${label}</label>${control}</p>`;
+}
+
+/** Narrows a list to merchants, where nothing else narrows it. @param path of its page. */
+export function whoseForm(words: Words, path: string, { merchant }: Fields): Html {
+  return html`<form class="filters" action="${path}" method="get">
+${field.whose(words, merchant)}
+<p><button>${words.t('board.show')}</button></p></form>`;
 }
 
 /** Every change needs a reason. @param id unique on the page. */
@@ -206,20 +216,22 @@ export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
-type AuditLine = z.infer<typeof auditView>['lines'][number];
+type AuditLine = Omit<AuditView, 'merchant_name'> & Partial<Pick<AuditView, 'merchant_name'>>;
 
 /** Lines of the audit chain, in the given order. A reason that Puente wrote is in the reader's language. */
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
-  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail, ...line }) => ({
-    sequence: String(sequence),
-    at: timeOf(words, at),
-    who,
-    action: actionOf(words, action),
-    subject: subjectLink(action, subject),
-    change: changeSaid(words, line),
-    reason: said === null ? reason : says(words, reason, said),
-    detail: detailOf(words, detail),
-  }));
+  const rows = lines.map(
+    ({ sequence, at, who, action, subject, merchant_name = null, reason, said, detail, ...line }) => ({
+      sequence: String(sequence),
+      at: timeOf(words, at),
+      who,
+      action: actionOf(words, action),
+      subject: subjectLink(action, subject, merchant_name),
+      change: changeSaid(words, line),
+      reason: said === null ? reason : says(words, reason, said),
+      detail: detailOf(words, detail),
+    }),
+  );
   return table(words, 'audit', words.t('merchant.decisions'), rows, words.t('audit.none'));
 }
 
@@ -229,9 +241,9 @@ export function changeSaid(words: Words, { change, change_said }: Pick<AuditLine
 }
 
 /** Links to a merchant's page or the trace of a sale; a bulk move and a ramp have neither. */
-export function subjectLink(action: string, subject: string): Content {
+export function subjectLink(action: string, subject: string, merchant_name: string | null = null): Content {
   if (/^(bulk move|ramp) /.test(action) && !/^\d+$/.test(subject)) return subject;
-  if (/^\d{1,20}$/.test(subject)) return html`<a href="${merchantPath(subject)}">${subject}</a>`;
+  if (/^\d{1,20}$/.test(subject)) return merchantLink(subject, merchant_name);
   return /^[0-9a-f-]{36}$/.test(subject)
     ? html`<a href="${linkTo('/trace', { id: subject })}">${subject}</a>`
     : subject;

@@ -7,7 +7,7 @@ import type { RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/typed-lists.ts';
 import { whomFields, whomOf } from './bulk.ts';
-import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import {
   actForm,
@@ -49,7 +49,7 @@ export const rampList: Page = {
     });
     const content = html`<p class="lead">${t('ramps.list_lead')}</p>
 <form class="filters" action="/ramps" method="get">
-${field.merchant(words, merchant)}
+${field.whose(words, merchant)}
 ${field.tick('open', t('ramps.only_open'), open)}
 <p><button>${t('board.show')}</button></p></form>
 ${list}
@@ -108,15 +108,16 @@ ${forms.length === 0 ? '' : html`<div id="steer"><h3>${t('ramps.steer')}</h3>${f
   },
 };
 
-function conditionsOf({ words }: Visit, { merchant_id, conditions, now, step, of, next }: RampStepView): Html {
+function conditionsOf({ words }: Visit, { merchant_id, merchant_name, ...one }: RampStepView): Html {
   const { t } = words;
+  const { conditions, now, step, of, next } = one;
   const rows = conditions.map(({ condition, is_met, what, said }) => ({
     condition: t(`ramps.condition.${condition}`),
     met: badge(is_met ? 'good' : 'warn', t(is_met ? 'ramps.met' : 'ramps.waits')),
     what: says(words, what, said),
   }));
   const title = t('ramps.conditions');
-  return html`<h2>${title}: <a href="${merchantPath(merchant_id)}">${merchant_id}</a></h2>
+  return html`<h2>${title}: ${merchantLink(merchant_id, merchant_name)}</h2>
 <p>${t('ramps.next', { now: placeOf(words, now), step, of, next: next === null ? t('ramps.end') : placeOf(words, next) })}</p>
 ${table(words, 'ramp_conditions', title, rows, t('ramps.over'))}`;
 }
@@ -222,8 +223,8 @@ async function previewed(visit: Visit, from: Fields): Promise<Html> {
   try {
     const { merchants } = await visit.ask('POST /api/ramps/preview', { body: bodyOf(from) });
     const each = merchants.map(
-      ({ merchant_id, from: at, steps, judgement }) =>
-        html`<details><summary>${merchant_id}: ${[at, ...steps].map((one) => placeOf(words, one)).join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
+      ({ merchant_id, merchant_name, from: at, steps, judgement }) =>
+        html`<details><summary>${namedAs(merchant_id, merchant_name)}: ${[at, ...steps].map((one) => placeOf(words, one)).join(' → ')} ${badge(judgement.allowed ? 'good' : 'warn', words.t(judgement.allowed ? 'ramps.met' : 'ramps.waits'))}</summary>${previewOf(words, judgement)}</details>`,
     );
     const kept = [...WHOM, ...PLAN].map((name) => hidden(name, from[name] ?? ''));
     const form = actForm(visit, '/ramps', 'ramp-reason', words.t('ramps.start'), '', kept);

@@ -15,22 +15,10 @@ import {
 } from '../../proxy/records/incidents.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { merchantOfLine } from '../audit.ts';
-import {
-  DAY_MS,
-  defined,
-  HOUR_MS,
-  instant,
-  iso,
-  listLimit,
-  MINUTE_MS,
-  merchantId,
-  pagesOf,
-  said,
-  time,
-} from '../fields.ts';
+import { DAY_MS, defined, HOUR_MS, instant, iso, listLimit, MINUTE_MS, pagesOf, said, time, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from '../report/decisions.ts';
-import { namedOf } from '../seen.ts';
+import { namedOf, ofEach } from '../whose.ts';
 
 /** Recovery settles nearly every create in doubt within seconds. */
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
@@ -181,7 +169,7 @@ const DEFAULT_LIMIT = 100;
 const MOST_LISTED = 1_000;
 
 export const incidentQuery = z.strictObject({
-  merchant: merchantId.exactOptional().describe('of this merchant'),
+  merchant: whose.exactOptional(),
   kind: z.enum(incidentKinds).exactOptional().describe('of this kind'),
   state: z.enum(['open', 'closed']).exactOptional().describe('only in this state'),
   since: instant.exactOptional().describe('opened then or later, such as 2026-01-31T09:00:00Z'),
@@ -223,8 +211,13 @@ export async function viewIncidents(
   if (since !== undefined && until !== undefined && until <= since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
-  const filter = defined({ ...period_and_kind, merchant_id: merchant, is_open });
-  const found = await namedOf(ports, merchant, await ports.store.incidents.incidents(filter, limit));
+  const filter = defined({ ...period_and_kind, is_open });
+  const rows = await ofEach(
+    merchant,
+    (merchant_id) => ports.store.incidents.incidents(defined({ ...filter, merchant_id }), limit),
+    { limit, newest: ({ opened_at, id }) => `${iso(opened_at)} ${id}` },
+  );
+  const found = await namedOf(ports, merchant, rows);
   return found.map(({ merchant_name, ...one }) => inPast(viewOf(one, merchant_name)));
 }
 

@@ -5,10 +5,11 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { DAY_MS, exchangePages, instant, iso, reason, time } from '../fields.ts';
+import { DAY_MS, exchangePages, instant, iso, reason, time, type Whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchant_name } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
+import { isOf, listedOf } from '../whose.ts';
 
 /** A brown-out is a drill: a merchant must be able to sell the next day. */
 const LONGEST_MS = DAY_MS;
@@ -66,9 +67,11 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   return viewOf(ports, { window, merchants: ids });
 }
 
-/** All windows, past ones too, the latest beginning first. */
-export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
-  return Promise.all((await allWindows(ports)).map((one) => viewOf(ports, one)));
+/** All windows of them, past ones too, the latest beginning first. @throws PuenteError as `refuseUnseenRead`. */
+export async function viewBrownouts(ports: Ports, whose: Whose | undefined): Promise<BrownoutView[]> {
+  const isMeant = isOf(whose);
+  const windows = (await allWindows(ports)).filter(({ merchants }) => merchants.some(isMeant));
+  return Promise.all((await listedOf(ports, whose, windows)).map((one) => viewOf(ports, one)));
 }
 
 interface Scheduled {

@@ -9,10 +9,11 @@ import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { merchantSettings, routedKinds, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
-import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown } from '../fields.ts';
+import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
+import { bulkMovesOf, listedOf } from '../whose.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
@@ -112,6 +113,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
 }
 
 export const bulkQuery = z.strictObject({
+  merchant: whose.exactOptional(),
   before: z
     .string()
     .min(1)
@@ -121,13 +123,13 @@ export const bulkQuery = z.strictObject({
   limit: listLimit(DEFAULT_LISTED, MOST_LISTED).describe('at most so many'),
 });
 
-/** Newest first, without their merchants. */
+/** Newest first, without their merchants. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewBulks(
   ports: Ports,
-  { limit, ...page }: z.infer<typeof bulkQuery>,
+  { merchant, limit, ...page }: z.infer<typeof bulkQuery>,
 ): Promise<Omit<BulkView, 'items' | 'next'>[]> {
-  const moves = await ports.store.moves.bulkMoves({ states: bulkStates, is_ramp: false, ...page }, limit);
-  return moves.map(bulkLine);
+  const moves = await bulkMovesOf(ports, merchant, { states: bulkStates, is_ramp: false, ...page }, limit);
+  return (await listedOf(ports, merchant, moves)).map(bulkLine);
 }
 
 /** With one page of its merchants. @throws PuenteError not_found, for a ramp too. */

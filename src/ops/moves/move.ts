@@ -5,7 +5,7 @@ import type { Person } from '../api/person.ts';
 import { reason } from '../fields.ts';
 import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { changeInAnyCase, is_new, merchantToChange, type OnPurpose, type reasonOrNew } from '../seen.ts';
+import { changeInAnyCase, is_new, merchantToChange, type Named, type OnPurpose, type reasonOrNew } from '../seen.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, type Judged, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { drainView, viewDrain } from './preview.ts';
@@ -43,7 +43,7 @@ export const previewAsk = z
 export type MoveAnswer =
   | (Moved & { result: 'moved' })
   | (Moved & { result: 'unchanged' })
-  | { result: 'proposed'; proposed: ProposalView; judgement: Judgement };
+  | { result: 'proposed'; merchant_name: string | null; proposed: ProposalView; judgement: Judgement };
 
 /**
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on. Of a move to where
@@ -68,7 +68,7 @@ export async function moveStage(
     return { result: 'unchanged', ...merchantView(ports, before), judgement: judged.judgement };
   if (judged.judgement.needs === 'approval') {
     const proposed = await propose(ports, id, target, why, person, extra);
-    return { result: 'proposed', proposed, judgement: judged.judgement };
+    return { result: 'proposed', merchant_name: before.settings.name, proposed, judgement: judged.judgement };
   }
   return { result: 'moved', ...(await makeMove(ports, judged, why, person, extra)) };
 }
@@ -79,12 +79,13 @@ export async function previewStage(
   id: string,
   { target, purpose }: z.infer<typeof previewAsk>,
   person: Person,
-): Promise<{ merchant_id: string; revision: number; changes_nothing: boolean; judgement: Judgement }> {
+): Promise<Named<{ merchant_id: string; revision: number; changes_nothing: boolean; judgement: Judgement }>> {
   const before = await merchantToChange(ports, id, purpose, unitsOf(target));
   const judged = await judgeFor(ports, before, target, person);
   const { revision } = before;
   return {
     merchant_id: id,
+    merchant_name: before.settings.name,
     revision,
     changes_nothing: changesNothing(judged, purpose?.new === true),
     judgement: judged.judgement,
@@ -161,6 +162,6 @@ async function waitingMoves(ports: Ports, id: string): Promise<Pick<RolledBack, 
     ({ created_at, items }) =>
       created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
   );
-  const proposed = await viewProposals(ports, { merchant: id, state: 'waiting' });
+  const proposed = await viewProposals(ports, { merchant: [id], state: 'waiting' });
   return { withdrawn: proposed.map((one) => one.id), left: left.map((one) => one.id) };
 }

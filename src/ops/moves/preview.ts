@@ -8,6 +8,7 @@ import { iso, lane, MINUTE_MS, said, time } from '../fields.ts';
 import { merchantAnswer, viewMerchant } from '../merchants.ts';
 import { type OpenSale, openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
+import { merchant_name } from '../seen.ts';
 import { type Facts, type HeldUnit, type Routing, routeText, routingOf } from './target.ts';
 
 /** Units that are named; the counts include all. */
@@ -181,6 +182,7 @@ type OpenUnit = z.infer<typeof openUnit>;
 
 export const drainView = z.object({
   merchant_id: z.string(),
+  merchant_name,
   at: time,
   in_force: merchantAnswer.shape.in_force,
   orders: openSide.extend({
@@ -196,7 +198,7 @@ export type DrainView = z.infer<typeof drainView>;
 
 /** `safe_to_close_at`: from then on no order can be open; null while a sale outlives its lifetime. */
 export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
-  const { in_force } = await viewMerchant(ports, merchant_id);
+  const { name, in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;
   const now = clock.now();
   const [open_sales, notices_pending, waiting] = await Promise.all([
@@ -214,6 +216,7 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
     if (!open.has(unit)) units.push({ unit, open: 0, oldest_at: null, latest_end_at: null, in_doubt: 0 });
   return {
     merchant_id,
+    merchant_name: name,
     at: iso(now),
     in_force,
     orders: {

@@ -5,10 +5,11 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
-import { defined, type Shown, shown } from '../fields.ts';
+import { defined, type Shown, shown, whose } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { merchantOf } from '../seen.ts';
+import { merchantOf, type Named } from '../seen.ts';
+import { ofEach } from '../whose.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
@@ -25,7 +26,7 @@ export const proposalStates = [
 ] as const satisfies readonly Proposal['state'][];
 
 export const proposalQuery = z.strictObject({
-  merchant: z.string().min(1).max(40).exactOptional().describe('of this merchant'),
+  merchant: whose.exactOptional(),
   state: z.enum(proposalStates).exactOptional().describe('only in this state'),
 });
 
@@ -75,7 +76,7 @@ export async function waitingFor(
   target: MoveTarget,
 ): Promise<ProposalView | undefined> {
   const wanted = JSON.stringify(moveTarget.parse(target));
-  const open = await viewProposals(ports, { merchant, state: 'waiting' });
+  const open = await viewProposals(ports, { merchant: [merchant], state: 'waiting' });
   return open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
 }
 
@@ -85,8 +86,13 @@ export async function viewProposals(
   { merchant, state }: z.infer<typeof proposalQuery>,
 ): Promise<ProposalView[]> {
   // A proposal expires by the clock; its row may still say waiting.
-  const filter = defined({ merchant_id: merchant, state: state === 'expired' ? undefined : state });
-  const all = (await ports.store.moves.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
+  const stored = state === 'expired' ? undefined : state;
+  const rows = await ofEach(
+    merchant,
+    (merchant_id) => ports.store.moves.proposals(defined({ merchant_id, state: stored }), MOST_LISTED),
+    { limit: MOST_LISTED, newest: ({ proposed_at }) => proposed_at },
+  );
+  const all = rows.map((proposal) => view(ports, proposal));
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }
 
@@ -95,16 +101,13 @@ export async function viewProposal(
   ports: Ports,
   id: string,
   person: Person,
-): Promise<ProposalView & { judgement: Judgement | null }> {
+): Promise<Named<ProposalView> & { judgement: Judgement | null }> {
   const proposal = view(ports, await found(ports, id));
-  if (proposal.state !== 'waiting') return { ...proposal, judgement: null };
-  const { judgement } = await judgeFor(
-    ports,
-    await merchantOf(ports, proposal.merchant_id),
-    moveTarget.parse(proposal.move),
-    person,
-  );
-  return { ...proposal, judgement };
+  const merchant = await merchantOf(ports, proposal.merchant_id);
+  const shown = { ...proposal, merchant_name: merchant.settings.name };
+  if (proposal.state !== 'waiting') return { ...shown, judgement: null };
+  const { judgement } = await judgeFor(ports, merchant, moveTarget.parse(proposal.move), person);
+  return { ...shown, judgement };
 }
 
 /**

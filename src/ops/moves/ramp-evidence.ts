@@ -11,7 +11,7 @@ import { DAY_MS, HOUR_MS, iso, pagesOf, said, time } from '../fields.ts';
 import type { Ports, SalePlace } from '../ports.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
-import { merchantOf } from '../seen.ts';
+import { merchant_name, merchantOf } from '../seen.ts';
 import { judgeFor } from './judged.ts';
 import { foundRamp, isWaiting, type Ramp, type RampItem, stageOf, stopOf, targetOf } from './ramp.ts';
 import {
@@ -226,6 +226,7 @@ function measured(waits: ReadonlyMap<number, number>, least: number): { count: n
 export const rampStepView = z.object({
   id: z.string().describe('the ramp'),
   merchant_id: z.string(),
+  merchant_name,
   step: z.int().describe('0 before the first'),
   of: z.int(),
   now: z.string().describe('where the ramp has put it, such as canary 25 %'),
@@ -247,17 +248,22 @@ export async function viewRampStep(ports: Ports, id: string, merchant_id: string
     throw new PuenteError('not_found', say('refusal.not_in_ramp', { id, merchant: merchant_id.slice(0, 60) }));
   const place = item.ramp;
   const { steps } = ramp.ramp;
+  const merchant = await merchantOf(ports, merchant_id);
   return {
-    ...{ id, merchant_id, step: place.step + 1, of: steps.length },
+    ...{ id, merchant_id, merchant_name: merchant.settings.name, step: place.step + 1, of: steps.length },
     now: routeText(routeAt(steps, place.step, place)),
     next: place.step + 1 < steps.length ? routeText(routeAt(steps, place.step + 1, place)) : null,
     since_at: iso(place.since),
-    conditions: isWaiting(item) ? await conditionsNow(ports, ramp, { ...item, ramp: place }) : [],
+    conditions: isWaiting(item) ? await conditionsNow(ports, ramp, { ...item, ramp: place }, merchant) : [],
   };
 }
 
-async function conditionsNow(ports: Ports, ramp: Ramp, item: RampItem): Promise<RampStepView['conditions']> {
-  const merchant = await merchantOf(ports, item.merchant_id);
+async function conditionsNow(
+  ports: Ports,
+  ramp: Ramp,
+  item: RampItem,
+  merchant: Merchant,
+): Promise<RampStepView['conditions']> {
   let evidence: RampEvidence = {};
   for (const part of ['open', 'sales', 'calls'] as const)
     evidence = { ...evidence, ...(await readEvidence(ports, ramp, item, merchant, part)) };

@@ -7,10 +7,11 @@ import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.t
 import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { newestOf, whyOf } from '../audit.ts';
-import { DAY_MS, defined, iso, merchantId, reason, said, time } from '../fields.ts';
+import { DAY_MS, defined, iso, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { listedOf, merchant_name, merchantOf, named } from '../seen.ts';
+import { merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
+import { bulkMovesOf, listedOf } from '../whose.ts';
 import { bulkQuery, isSince } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
@@ -75,6 +76,7 @@ export const rampPreview = z.object({
   merchants: z.array(
     z.object({
       merchant_id: z.string(),
+      merchant_name,
       from: z.string(),
       steps: z.array(z.string()).describe('where it would go, in order'),
       judgement: judgementView.describe('of the first step'),
@@ -84,7 +86,6 @@ export const rampPreview = z.object({
 export type RampPreview = z.infer<typeof rampPreview>;
 
 export const rampQuery = bulkQuery.extend({
-  merchant: merchantId.exactOptional(),
   open: z.enum(['true', 'false']).default('false').describe('only those that have not ended'),
 });
 
@@ -94,11 +95,13 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
   const merchants: RampPreview['merchants'] = [];
   for (const { merchant_id, ramp } of items) {
     const target = targetOf(ask.steps, ramp.step + 1, ramp, ramp.from.stage);
-    const { judgement } = await judgeFor(ports, await merchantOf(ports, merchant_id), target, person);
+    const merchant = await merchantOf(ports, merchant_id);
+    const { judgement } = await judgeFor(ports, merchant, target, person);
     const steps = ask.steps
       .slice(ramp.step + 1)
       .map((_, nth) => routeText(routeAt(ask.steps, ramp.step + 1 + nth, ramp)));
-    merchants.push({ merchant_id, from: routeText(ramp.from), steps, judgement });
+    const from = routeText(ramp.from);
+    merchants.push({ merchant_id, merchant_name: merchant.settings.name, from, steps, judgement });
   }
   return { merchants };
 }
@@ -143,8 +146,8 @@ export async function viewRamps(
   { merchant, open, before, limit }: z.infer<typeof rampQuery>,
 ): Promise<RampView[]> {
   const states = open === 'true' ? OPEN : rampStates;
-  const filter = defined({ states, is_ramp: true, merchant_id: merchant, before });
-  const found = (await ports.store.moves.bulkMoves(filter, limit)).filter(isRamp);
+  const filter = defined({ states, is_ramp: true, before });
+  const found = (await bulkMovesOf(ports, merchant, filter, limit)).filter(isRamp);
   const now = await asTheyStand(ports, found);
   const wanted = open === 'true' ? now.filter(({ state }) => state !== 'done') : now;
   return Promise.all((await listedOf(ports, merchant, wanted)).map((ramp) => viewOf(ports, ramp)));

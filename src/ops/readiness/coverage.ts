@@ -12,7 +12,8 @@ import {
   type UnknownRow,
   type VerdictRow,
 } from '../../proxy/records/evidence.ts';
-import { iso, merchantId, type Shown, shown } from '../fields.ts';
+import { type byMerchant, iso, type Shown, shown, whose } from '../fields.ts';
+import { ofEach } from '../whose.ts';
 import { comparedCalls, sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -100,7 +101,7 @@ function callsOf(traffic: readonly Traffic[], { name }: Operation): number {
 // The loss ledger: fields that do not reach the order, each with the sentence for the till's maker.
 
 export const lossQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   weight: z.enum(lossWeights).exactOptional().describe('only of this weight'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation'),
 });
@@ -109,7 +110,7 @@ export type LossView = ReturnType<typeof viewOf>;
 
 /** Money first, then identity, then by count; with the advice of the merchant's own tables. */
 export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lossQuery>): Promise<LossView[]> {
-  const rows = await ports.store.evidence.ledger(query.merchant);
+  const rows = await ofEach(query.merchant, ports.store.evidence.ledger);
   return rows
     .filter((row) => query.weight === undefined || row.weight === query.weight)
     .filter((row) => query.operation === undefined || row.operation === query.operation)
@@ -152,7 +153,6 @@ export function adviceOn(
   return say('loss_advice', { field, call, count: row.count, why, todo });
 }
 
-export const byMerchant = z.strictObject({ merchant: merchantId.exactOptional() });
 type ByMerchant = z.infer<typeof byMerchant>;
 
 export type UnknownView = Shown<UnknownRow>;
@@ -160,13 +160,13 @@ export type VerdictView = Shown<VerdictRow>;
 
 /** Most seen first. */
 export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
-  const rows = await store.evidence.unknowns(merchant);
+  const rows = await ofEach(merchant, store.evidence.unknowns);
   return rows.toSorted((one, other) => other.count - one.count).map(shown);
 }
 
 /** Refusals before what would be accepted, then by count. */
 export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
-  const rows = await store.evidence.verdicts(merchant);
+  const rows = await ofEach(merchant, store.evidence.verdicts);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);
   return rows.toSorted((one, other) => rank(one) - rank(other) || other.count - one.count).map(shown);
 }

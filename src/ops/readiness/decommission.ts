@@ -5,10 +5,11 @@ import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { said } from '../fields.ts';
+import { said, type Whose } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
+import { isOf, listedOf } from '../whose.ts';
 import type { Readiness } from './facts.ts';
 import { legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
@@ -64,12 +65,20 @@ export async function decommissionOf(
   };
 }
 
-/** Merchants by id. Other work runs between two of them. @param signal aborts it when the client disconnects. */
-export async function viewFleetDecommission(ports: Ports, signal: AbortSignal): Promise<FleetDecommissionView> {
+/**
+ * Merchants by id. Other work runs between two of them. @param signal aborts it when the client disconnects.
+ * @throws PuenteError as `refuseUnseenRead`.
+ */
+export async function viewFleetDecommission(
+  ports: Ports,
+  whose: Whose | undefined,
+  signal: AbortSignal,
+): Promise<FleetDecommissionView> {
   const merchants: FleetDecommissionView['merchants'] = [];
   const mismatches = mismatchesOnce(ports);
+  const isMeant = isOf(whose);
   await ports.evidence.settled();
-  for (const merchant of await knownMerchants(ports)) {
+  for (const merchant of (await knownMerchants(ports)).filter(({ id }) => isMeant(id))) {
     signal.throwIfAborted();
     const is_whole = routedKinds.every((kind) => stageInForce(ports.settings, merchant, kind).intended === 'orders');
     const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
@@ -78,5 +87,5 @@ export async function viewFleetDecommission(ports: Ports, signal: AbortSignal): 
     merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
     await yieldToEventLoop();
   }
-  return { merchants };
+  return { merchants: await listedOf(ports, whose, merchants) };
 }

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
-import { DAY_MS, defined, instant, iso, listLimit, merchantId, reason, shown, time } from '../fields.ts';
+import { DAY_MS, defined, instant, iso, listLimit, reason, shown, time, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { ofEach } from '../whose.ts';
 import type { EvidenceSource } from './readiness.ts';
 
 /** Longest acceptance: a quarter; a difference that is still there then deserves another look. */
@@ -18,7 +19,7 @@ export const differenceKinds = ['verdict', 'error', 'value'] as const satisfies 
 export const judgements = ['explained', 'accepted', 'fixed'] as const satisfies readonly DifferenceGroup['state'][];
 
 export const differenceQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   state: z.enum(differenceStates).exactOptional().describe('only in this state'),
   what: z.enum(differenceKinds).exactOptional().describe('verdict, error, or a value of an answer'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, such as point.create_intent'),
@@ -68,8 +69,12 @@ export async function viewDifferences(
   query: z.infer<typeof differenceQuery>,
 ): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
-  const filter = defined({ merchant_id: merchant, states: state && [state] });
-  const groups = await ports.store.evidence.differences(filter, ports.clock.now());
+  const now = ports.clock.now();
+  const groups = await ofEach(
+    merchant,
+    (merchant_id) => ports.store.evidence.differences(defined({ merchant_id, states: state && [state] }), now),
+    { newest: ({ last_at }) => last_at },
+  );
   return groups
     .filter(
       (one) => (what === undefined || one.what === what) && (operation === undefined || one.operation === operation),

@@ -25,11 +25,13 @@ import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { said, time } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
 import { type AcceptedDisagreement, acceptedView } from '../reconcile/mismatches.ts';
+import { merchant_name } from '../seen.ts';
 import type { LegacyUse } from './legacy-use.ts';
 
 /** Facts beside the evidence; null where they are not known, as in the assessment of a file. */
 export interface ReadinessFacts {
   merchant_id: string;
+  merchant_name: string | null;
   /** Epoch ms. */
   now: number;
   /** Of the tables that would translate the calls. */
@@ -282,6 +284,7 @@ export type Finding = z.infer<typeof findingView>;
 
 export const readinessView = z.object({
   merchant_id: z.string(),
+  merchant_name,
   about: z.enum(['next_move', 'completion']).describe('completion: it is on orders; ready: it needs legacy no more'),
   verdict: z.enum(verdicts),
   move: z.string().describe('the move that it judges'),

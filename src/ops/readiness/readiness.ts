@@ -125,6 +125,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   const is_whole = merchant !== null && routedKinds.every((kind) => stageOf(kind) === 'orders');
   return {
     merchant_id,
+    merchant_name: own?.name ?? null,
     now,
     tables_revision: tables.revision,
     operations: tables.operations,
@@ -231,6 +232,7 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
   const { text: move, said: move_said } = judgedMove(facts);
   return {
     merchant_id: facts.merchant_id,
+    merchant_name: facts.merchant_name,
     about: facts.legacy_use === null ? 'next_move' : 'completion',
     verdict: blockers.length > 0 ? 'blocked' : unproven.some(holdsBack) ? 'inconclusive' : 'ready',
     move,

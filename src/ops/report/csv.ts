@@ -3,6 +3,7 @@ import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { shown } from '../fields.ts';
+import type { Named } from '../seen.ts';
 import { fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
@@ -21,25 +22,27 @@ export interface CsvList<Row> {
 
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
-  const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
+  const rows: readonly (object & { merchant_id?: string })[] = part === 'audit' ? [report.audit] : report[part];
+  const names = new Map(report.merchants.map(({ merchant_id, name }) => [merchant_id, name]));
   const { header, lineOf } = listCsv(part);
-  return header + rows.map(lineOf).join('');
+  return header + rows.map((row) => lineOf({ ...row, merchant_name: names.get(row.merchant_id ?? '') })).join('');
 }
 
-/** Findings have their sentence, so its code is left out. */
+/** Last in each list that names merchants, `merchant_name`. Findings have their sentence, so its code is left out. */
 export function listCsv(part: ReportPart): CsvList<object> {
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
-  const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
+  const name = part !== 'merchants' && shown.includes('merchant_id') ? ['merchant_name'] : [];
+  const names = [...shown, ...name].flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const valuesOf = (values: Record<string, unknown>): unknown[] => names.map((name) => values[name]);
   return { header: csvLine(names), lineOf: (row) => csvLine(valuesOf(flat(row))) };
 }
 
 const EXCHANGE = [
   ...['sequence', 'id', 'at', 'merchant_id', 'operation', 'lane', 'stage', 'unit', 'legacy_id', 'status', 'error'],
-  ...['outcome', 'duration_ms', 'tables_revision', 'losses', 'differences', 'verdict', 'limitations'],
+  ...['outcome', 'duration_ms', 'tables_revision', 'losses', 'differences', 'verdict', 'limitations', 'merchant_name'],
 ] as const;
 
-export const exchangesCsv: CsvList<StoredExchange> = {
+export const exchangesCsv: CsvList<Named<StoredExchange>> = {
   header: csvLine(EXCHANGE),
   lineOf({ lost, signatures, shadow, limitations, ...exchange }) {
     const counts = { losses: lost.length, differences: signatures.length };
@@ -49,8 +52,8 @@ export const exchangesCsv: CsvList<StoredExchange> = {
   },
 };
 
-const moneyNames = Object.keys(moneyLine.shape) as (keyof MoneyLine)[]; // the keys of its own form
-export const salesCsv: CsvList<MoneyLine> = {
+const moneyNames = [...Object.keys(moneyLine.shape), 'merchant_name'] as (keyof Named<MoneyLine>)[]; // the keys of its own form
+export const salesCsv: CsvList<Named<MoneyLine>> = {
   header: csvLine(moneyNames),
   lineOf: (line) => csvLine(moneyNames.map((name) => line[name])),
 };

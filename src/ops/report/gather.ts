@@ -121,7 +121,7 @@ async function receiversIn(
   { merchant_id, since, until }: ReportAsk,
   signal: AbortSignal | null,
 ): Promise<Line<'receivers'>[]> {
-  const filter = defined({ since, until, merchant: merchant_id ?? undefined });
+  const filter = defined({ since, until, merchant: merchant_id === null ? undefined : [merchant_id] });
   return (await receiverLines(ports, filter, signal)).map(({ merchant, url, ...one }) => {
     return { merchant_id: merchant, receiver: url, ...shown(one) };
   });

@@ -53,8 +53,8 @@ export function rowsOf(report: Report, words: Words, advised: (loss: Line<'losse
     }),
     ...moneyRows(report, words, merchantIn),
     ...callRows(report, words, advised, merchantIn),
-    incidents: report.incidents.map((line) => auditRow(words, line)),
-    decisions: report.decisions.map((line) => auditRow(words, line)),
+    incidents: report.incidents.map((line) => auditRow(words, line, merchantIn)),
+    decisions: report.decisions.map((line) => auditRow(words, line, merchantIn)),
     limitations: report.limitations.flatMap(({ hits, calls, ...one }) =>
       hits === null ? [] : [{ ...limitation({ ...one, hits, calls }), hits, calls }],
     ),
@@ -235,12 +235,13 @@ export function nameOf({ t }: Words, id: string, name: string | null = null): st
 function auditRow(
   words: Words,
   { at, who, action, subject, reason, said, sequence, ...facts }: Report['decisions'][number],
+  merchantIn: MerchantIn,
 ) {
   return {
     at: timeOf(words, at),
     who,
     what: actionOf(words, action),
-    of: subject,
+    of: merchantIn(subject),
     why: said === null ? reason : says(words, reason, said),
     change: changeIn(words, facts),
     // Long; on paper its beginning.

@@ -5,11 +5,12 @@ import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { defined, instant, iso, lane, listLimit, merchantId, time } from '../fields.ts';
+import { defined, instant, iso, lane, listLimit, time, type Whose, whose } from '../fields.ts';
 import { isSought, labelOf } from '../merchants.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
-import { knownMerchants, listedOf } from '../seen.ts';
+import { knownMerchants } from '../seen.ts';
+import { isOf, listedOf, onlyOf } from '../whose.ts';
 import { saleView, viewOfSale } from './trace.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -19,7 +20,7 @@ const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/, encoded(say('input.amo
 
 /** The query of `GET /api/sales`, for sales created in [since, until). */
 export const salesQuery = z.strictObject({
-  merchant: merchantId.exactOptional(),
+  merchant: whose.exactOptional(),
   search: z.string().max(64).exactOptional().describe('only of merchants with this in id, name or tags'),
   tag: z.string().max(40).exactOptional().describe('only of merchants with this tag'),
   unit: z.string().min(1).max(200).exactOptional().describe('of this terminal or point of sale'),
@@ -104,13 +105,16 @@ async function soughtBy(
   query: z.infer<typeof salesQuery>,
 ): Promise<Pick<SaleFilter, 'merchant_id' | 'merchant_ids'> | null> {
   const { merchant, search, tag } = query;
-  if (search === undefined && tag === undefined) return defined({ merchant_id: merchant });
+  if (search === undefined && tag === undefined) return merchant === undefined ? {} : filterBy(merchant);
+  const isMeant = isOf(merchant);
   const found = (await knownMerchants(ports))
-    .filter(({ id, settings }) => (merchant ?? id) === id && isSought(id, labelOf(settings), query))
+    .filter(({ id, settings }) => isMeant(id) && isSought(id, labelOf(settings), query))
     .map(({ id }) => id);
-  const [only] = found;
-  if (only === undefined) return null;
-  return found.length === 1 ? { merchant_id: only } : { merchant_ids: found };
+  return found.length === 0 ? null : filterBy(found);
+}
+
+function filterBy(ids: Whose): Pick<SaleFilter, 'merchant_id' | 'merchant_ids'> {
+  return ids.length === 1 ? defined({ merchant_id: ids[0] }) : { merchant_ids: ids };
 }
 
 type Row = { place: SalePlace; link: Link | null; sale: LegacySale | null };
@@ -187,7 +191,8 @@ function decimalBounds({ amount_from: from, amount_to: to }: z.infer<typeof sale
 async function stepsOf({ store, tables }: Ports, query: z.infer<typeof salesQuery>): Promise<number[]> {
   const { merchant, amount_from, amount_to } = query;
   if (amount_from === undefined && amount_to === undefined) return [];
-  const known = merchant === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(merchant)];
+  const only = onlyOf(merchant);
+  const known = only === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(only)];
   return [null, ...known].map((one) => 10 ** (DECIMALS - tables.site(one?.site ?? null).exponent));
 }
 

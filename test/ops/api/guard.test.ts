@@ -148,7 +148,7 @@ describe('an unknown parameter or field', () => {
   it.each([
     ['/api/merchants?limit=1', /^limit is not a known field; allowed is search/],
     ['/api/openapi.json?limit=1', /^limit is not a known field; no field is accepted here/],
-    ['/api/audit?order=asc', /^order is not a known field; allowed is subject, action, since, until, limit/],
+    ['/api/audit?order=asc', /^order is not a known field; allowed is merchant, subject, action, since, until, limit/],
     ['/api/audit/verify?expect_sequenc=1', /^expect_sequenc is not .*; allowed is expect_sequence, expect_hash/],
   ])('in the query is refused by name: %s [F127]', async (path, sentence) => {
     const answer = await bench.ops(path);

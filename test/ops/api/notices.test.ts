@@ -175,7 +175,7 @@ describe('the log', () => {
     for (const query of [
       '?state=lost',
       '?topic=morse',
-      '?merchant=shop',
+      '?merchant=',
       '?since=yesterday',
       '?limit=0',
       '?limit=501',

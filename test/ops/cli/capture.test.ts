@@ -182,7 +182,7 @@ describe('a capture of a running Puente', () => {
   test('a refused export leaves no file', async () => {
     const output = join(directory, 'none.jsonl');
     const refused = await run('capture', 'export', '--merchant', 'marta', '--output', output);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('digits only') });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('No merchant has marta') });
     expect(existsSync(output)).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-/** Sentences of reconcile, sales, the audit chain, decommission and bulk moves: each form of them, as it is printed, in a golden file. */
+/** Sentences of reconcile, sales, the audit chain, decommission and moves: each form of them, as it is printed, in a golden file. */
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, it } from 'vitest';
 import { OPS_TOKEN } from '../../kit.ts';
@@ -33,6 +33,32 @@ const use = {
   ...{ merchant_id: '700100200', name: 'Café Sur', why: 'It was called lately.', quiet_days_needed: 7 },
   ...{ open_on_legacy: 2, last_legacy_day: '2026-01-30', quiet_days: 1, may_go: false, units: [] },
   calls: [{ name: 'point.get_intent', calls: 3, last_day: '2026-01-30' }],
+};
+
+const named = { merchant_id: '700100200', merchant_name: 'Café Sur' };
+const on = { stage: 'legacy', intended: 'legacy', share: 0, trip: null };
+const in_force = { devices: on, intents: on, qr: on };
+const moved = { id: '700100200', name: 'Café Sur', revision: 3, in_force };
+const touched = { units_seen: 0, units_now: 0, units_later: 0, calls_a_day: 0, calls_a_day_touched: 0 };
+const preview = {
+  ...{ changes: [], notes: [], ...touched, open_on_orders: 0, open_on_legacy: 0, worst_difference: null },
+  ...{ predicted_refusals: [], units: [] },
+};
+const judgement = { allowed: true, kind: 'forward', missing: [], needs: 'approval', overridden: false, preview };
+const proposed = { ...named, id: SALE, move: { stage: 'canary', share: 5 }, reason: 'week 1', expires_at: at };
+const nothing_open = { orders: { units: [] }, legacy: { units: [] }, says: 'Nothing is open on orders.' };
+const back = { ...named, ...nothing_open, withdrawn: [], left: [], before: in_force };
+const rules = {
+  fault_share: 20,
+  slow_share: 50,
+  slow_ms: 5_000,
+  min_sample: 20,
+  window_ms: 300_000,
+  faults_in_a_row: 5,
+};
+const line = {
+  ...{ sequence: 7, at, who: 'ben', action: 'stage', subject: '700100200', merchant_name: 'Café Sur' },
+  ...{ change: 'legacy → shadow', detail: {}, reason: 'week 1' },
 };
 
 /** Commands, and the answer of the ops door in each form that changes a sentence; of a stream each line. */
@@ -107,6 +133,45 @@ const told: readonly (readonly [line: string, ...answer: readonly unknown[]])[] 
   [`bulk show ${SALE}`, { ...bulk, next: null }],
   [`bulk show ${SALE}`, { ...bulk, detail: 'It waits.', next: 500 }],
   ['bulk list', { bulk_moves: [] }],
+  [`stage 700100200 canary --share 5 --dry-run`, { ...named, judgement }],
+  [
+    'stage 700100200 canary --share 5 --reason "week 1"',
+    { result: 'proposed', merchant_name: 'Café Sur', proposed, judgement },
+  ],
+  [
+    'stage 700100200 legacy --reason "week 1"',
+    { ...moved, result: 'moved', judgement: { ...judgement, needs: 'nothing' } },
+  ],
+  [
+    'stage 700100200 legacy --reason "week 1"',
+    { ...moved, name: null, result: 'unchanged', judgement: { ...judgement, kind: 'same' } },
+  ],
+  [`moves show ${SALE}`, { ...proposed, judgement: null }],
+  [
+    'rollback 700100200 --reason "tills stand still"',
+    { ...back, result: 'rolled_back', withdrawn: [SALE], left: [SALE] },
+  ],
+  ['rollback 700100200 --reason "tills stand still"', { ...back, result: 'unchanged' }],
+  ['safety show 700100200', { ...named, mode: 'armed', unseen: null, rules, trips: [], now: [], history: [] }],
+  ['safety reset 700100200 --kind intents --reason "upstream works again"', moved],
+  [
+    'ramp 700100200 --steps 5,100 --soak 2h --min-sales 50 --dry-run',
+    { merchants: [{ ...named, from: 'shadow', steps: ['canary 5 %', 'orders'], judgement }] },
+  ],
+  [
+    `ramps show ${SALE} 700100200`,
+    { ...named, step: 1, of: 2, now: 'canary 5 %', next: 'orders', since_at: at, conditions: [] },
+  ],
+  [
+    `brownout abort ${SALE} --reason "a shop called"`,
+    { id: SALE, merchants: ['700100200', '700100300'], names: { 700100200: 'Café Sur' } },
+  ],
+  [
+    `incidents close ${SALE} --reason "compared with the panel"`,
+    { id: SALE, kind: 'mismatch', merchant: '700100200', name: 'Café Sur' },
+  ],
+  [`incidents close ${SALE} --reason "read anew"`, { id: SALE, kind: 'data_lost', merchant: null, name: null }],
+  ['audit list', { lines: [line, { ...line, subject: SALE, merchant_name: null }] }],
 ];
 
 let answer: readonly unknown[] = [];

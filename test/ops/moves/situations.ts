@@ -59,6 +59,7 @@ export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {})
   const verdict = evidence === 'served' ? 'ready' : evidence === 'blocked' ? 'blocked' : 'inconclusive';
   return {
     merchant_id: MERCHANT,
+    merchant_name: null,
     about: 'next_move',
     verdict,
     move: 'a move',

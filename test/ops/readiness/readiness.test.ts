@@ -69,6 +69,7 @@ function bookOf(creates: readonly Create[] = point, count = MIN_SAMPLE): Book {
 
 const facts: ReadinessFacts = {
   merchant_id: MERCHANT,
+  merchant_name: null,
   now: RECEIVED_AT + DAY_MS,
   tables_revision: tables.revision,
   operations: tables.operations,

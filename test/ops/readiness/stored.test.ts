@@ -64,7 +64,7 @@ it('a loss that was stored with an older reason is shown with that of the tables
     ['body.payment', expect.stringMatching(/^(?!An older)/) as string],
     ['body.description', 'An older reason.'],
   ];
-  const losses = await viewLosses(ports, { merchant: MERCHANT });
+  const losses = await viewLosses(ports, { merchant: [MERCHANT] });
   expect(new Map(losses.map(({ field, why }) => [field, why]))).toEqual(new Map(reasons as [string, string][]));
   const [told] = losses.filter(({ field }) => field === 'body.payment');
   expect(told?.advice).toContain(told?.why.replace(/\.$/, ''));

@@ -197,7 +197,7 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   ]);
   // The same lines as those of `puente notices receivers`, of the fleet and of its only merchant.
   const asked = { since: NOON - DAY_MS, until: NOON + 1 };
-  for (const query of [asked, { ...asked, merchant: MERCHANT }]) {
+  for (const query of [asked, { ...asked, merchant: [MERCHANT] }]) {
     const view = await viewReceivers(ports, query);
     expect(
       view.receivers.map(({ merchant: merchant_id, merchant_name: _name, url: receiver, ...one }) => ({

@@ -168,6 +168,7 @@ function merchantReport(): Report {
     readiness: {
       ...{
         merchant_id: '700100200',
+        merchant_name: null,
         about: 'next_move',
         verdict: 'blocked',
         operations: [],

@@ -76,7 +76,7 @@ describe('the list of sales', () => {
     'amount_from=much',
     'amount_from=1.234',
     'before=yesterday',
-    'merchant=shop',
+    'merchant=',
     'limit=501',
     'since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z',
     'order=asc',

@@ -1,0 +1,93 @@
+/** Of whom a list is: a merchant by its id, or those with a text in their names or tags; and the reads of several merchants. */
+import { USER_ID } from '../contract/identifiers.ts';
+import { PuenteError } from '../error.ts';
+import { say } from '../locales/message.ts';
+import { yieldToEventLoop } from '../proxy/concurrency.ts';
+import type { BulkMove } from '../proxy/records/routing.ts';
+import { defined, type Whose } from './fields.ts';
+import { isSought, labelOf } from './merchants.ts';
+import type { MoveStore, Ports } from './ports.ts';
+import { knownMerchants, type Named, named, refuseUnseenRead, whatIsNear } from './seen.ts';
+
+/**
+ * Whom an operator means by the field `merchant` of a list. Digits are an id, and are looked up nowhere: a mistyped id never
+ * shows the rows of another merchant.
+ * @returns ids, one at least. @throws PuenteError not_found for a text that is in no name and no tag, with those that are near it.
+ */
+export async function merchantsMeant(ports: Ports, typed: string): Promise<string[]> {
+  if (USER_ID.test(typed)) return [typed];
+  const found = (await knownMerchants(ports)).filter(({ id, settings }) =>
+    isSought(id, labelOf(settings), { search: typed }),
+  );
+  if (found.length > 0) return found.map(({ id }) => id);
+  throw new PuenteError('not_found', [say('refusal.nobody_meant', { typed }), ...(await whatIsNear(ports, typed))]);
+}
+
+/** Whether a row is of them. */
+export function isOf(whose: Whose | undefined): (merchant_id: string | null) => boolean {
+  if (whose === undefined) return () => true;
+  const wanted = new Set(whose);
+  return (merchant_id) => merchant_id !== null && wanted.has(merchant_id);
+}
+
+/** The only one of them, whose rows an index has; undefined for several, and for everyone. */
+export function onlyOf(whose: Whose | undefined): string | undefined {
+  return whose?.length === 1 ? whose[0] : undefined;
+}
+
+/**
+ * Rows of each of them by its index; other work runs between two reads. Newest first, as each read is; or in the order of ids.
+ * @param read of everyone without an id.
+ */
+export async function ofEach<Row>(
+  whose: Whose | undefined,
+  read: (merchant_id?: string) => Promise<Row[]>,
+  order?: { newest(row: Row): number | string; limit?: number },
+): Promise<Row[]> {
+  if (whose === undefined) return read();
+  const { newest = () => 0, limit = Number.POSITIVE_INFINITY } = order ?? {};
+  const compare = (one: Row, other: Row): number =>
+    Number(newest(one) < newest(other)) - Number(newest(one) > newest(other));
+  const first = (rows: Row[]): Row[] => rows.toSorted(compare).slice(0, limit);
+  let rows: Row[] = [];
+  for (const merchant_id of whose) {
+    rows.push(...(await read(merchant_id)));
+    if (rows.length > limit) rows = first(rows);
+    if (whose.length > 1) await yieldToEventLoop();
+  }
+  return first(rows);
+}
+
+/** Bulk moves and ramps that name any of them, newest first; each names many, so that they are looked through once. */
+export async function bulkMovesOf(
+  { store }: Pick<Ports, 'store'>,
+  whose: Whose | undefined,
+  filter: Omit<Parameters<MoveStore['bulkMoves']>[0], 'merchant_id'>,
+  limit: number,
+): Promise<BulkMove[]> {
+  if (whose === undefined || whose.length === 1)
+    return store.moves.bulkMoves(defined({ ...filter, merchant_id: onlyOf(whose) }), limit);
+  const isMeant = isOf(whose);
+  const found: BulkMove[] = [];
+  for (let { before } = filter; ; ) {
+    const page = await store.moves.bulkMoves(defined({ ...filter, before }), limit);
+    found.push(...page.filter(({ items }) => items.some(({ merchant_id }) => isMeant(merchant_id))));
+    if (page.length < limit || found.length >= limit) return found.slice(0, limit);
+    before = page.at(-1)?.id;
+  }
+}
+
+/** The rows of a list, which would say "none" of a mistyped id. @throws PuenteError as `refuseUnseenRead`. */
+export async function listedOf<Row>(ports: Ports, whose: Whose | undefined, rows: Row[]): Promise<Row[]> {
+  if (rows.length === 0) await refuseUnseenRead(ports, onlyOf(whose));
+  return rows;
+}
+
+/** The same rows with the names of their merchants. @throws PuenteError as `refuseUnseenRead`. */
+export async function namedOf<Row extends { merchant_id: string | null }>(
+  ports: Ports,
+  whose: Whose | undefined,
+  rows: Row[],
+): Promise<Named<Row>[]> {
+  return named(ports, await listedOf(ports, whose, rows));
+}

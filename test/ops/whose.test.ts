@@ -1,0 +1,263 @@
+/** The filter `merchant` of every list: a merchant by its id or name, and several by a tag, in API, commands and console. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { opsRoutes } from '../../src/ops/api/api.ts';
+import { commandRows } from '../../src/ops/api/rows.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../kit.ts';
+import { FAST } from '../proxy/http/till.ts';
+import { command as run } from './moves/command.ts';
+import { type MovesBench, messageOf, startMoves } from './moves/kit.ts';
+
+const SETTINGS = {
+  ...FAST,
+  PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
+  PUENTE_MOVES_GATE: 'advise',
+  PUENTE_MOVES_SECOND_APPROVER: 'true',
+  PUENTE_SAFETY_MIN_SAMPLE: '4',
+  PUENTE_SAFETY_FAULT_SHARE: '50',
+};
+const LABELS: Record<string, { name: string; tags: string[] }> = {
+  [ARGENTINA]: { name: 'Café Sur', tags: ['centro'] },
+  [BRAZIL]: { name: 'Padaria Sol', tags: ['centro', 'norte'] },
+  [MEXICO]: { name: 'Tacos Norte', tags: ['norte'] },
+  // Safety stops are theirs alone: a move takes one away.
+  [CHILE]: { name: 'Bazar Luz', tags: ['parado'] },
+  [URUGUAY]: { name: 'Mercado Este', tags: ['parado'] },
+};
+const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
+const reason = 'a test lists it';
+
+let bench: MovesBench;
+beforeAll(async () => {
+  bench = await startMoves(SETTINGS);
+  for (const [merchant, label] of Object.entries(LABELS)) {
+    const own = { ...label, capture: true, safety_stop: 'armed', notice_url: 'http://127.0.0.1:9/' };
+    expect((await bench.notify(merchant, own)).status).toBe(200);
+  }
+  for (const merchant of [MEXICO, ARGENTINA, BRAZIL]) await live(merchant);
+  await fail([CHILE, URUGUAY]);
+  await eventually(
+    () => listed('/api/bulk'),
+    (moves) => moves.every(({ state }) => state === 'done'),
+  );
+});
+afterAll(() => bench.close());
+
+/** A paid sale on orders; on shadow a create, which orders would refuse in Brazil, and a call of no table; and what moves it. */
+async function live(merchant: string): Promise<void> {
+  const headers = { 'x-corporation-id': '9' };
+  expect((await bench.till(INTENTS, { merchant, headers, body: { amount: 1500 } })).status).toBe(201);
+  expect((await bench.atTerminal('pay', { merchant })).status).toBe(200);
+  expect((await bench.move({ stage: 'shadow' }, BEN, merchant)).status).toBe(200);
+  const payment = merchant === BRAZIL ? { payment: { type: 'voucher_card' } } : {};
+  const created = await bench.till(INTENTS, { merchant, body: { amount: 1700, ...payment } });
+  expect([merchant, created.status], created.text).toEqual([merchant, 201]);
+  await bench.till(`${POINT}/of-no-table`, { merchant });
+  const { status } = await bench.move({ stage: 'canary', share: 10 }, BEN, merchant);
+  expect(status).toBe(200);
+  const merchants = [merchant];
+  const ramp = { merchants, steps: [50, 100], soak_ms: 60_000, min_sales: 0, reason };
+  expect((await bench.as(BEN, 'POST', '/api/ramps', ramp)).status).toBe(200);
+  const bulk = { merchants, target: { stage: 'legacy' }, per_day: 1, reason };
+  expect((await bench.as(BEN, 'POST', '/api/bulk', bulk)).status).toBe(200);
+  const window = { merchants, from: '2030-01-31T03:00:00Z', until: '2030-01-31T04:00:00Z', reason };
+  expect((await bench.as(EVA, 'POST', '/api/brownouts', window)).status).toBe(200);
+}
+
+/** Creates on orders that upstream fails, until the safety stop of each. */
+async function fail(merchants: string[]): Promise<void> {
+  const fault = { method: 'POST', path: '/v1/orders', kind: 'error', status: 500, code: 'internal_error' };
+  await bench.control('/faults', { body: { ...fault, times: 'always' } });
+  const creates = merchants.flatMap((merchant) =>
+    [1, 2, 3, 4, 5].map((nth) => {
+      const device = `NEWLAND_N950__LOAD000000${nth}`;
+      return bench.till(`${POINT}/devices/${device}/payment-intents`, { merchant, body: { amount: 1500 + nth } });
+    }),
+  );
+  await Promise.all(creates);
+  await bench.control('/faults', { method: 'DELETE' });
+}
+
+type Line = Record<string, unknown>;
+
+/** The rows of a list, as the API or a command answers them; whole where they are lines of a file. */
+function linesIn(body: unknown): Line[] {
+  const list = Array.isArray(body) ? body : Object.values(body as object).find((value) => Array.isArray(value)); // each answer has one list
+  return list as Line[];
+}
+
+const listed = async (path: string, merchant?: string): Promise<Line[]> => {
+  const query =
+    merchant === undefined ? '' : `${path.includes('?') ? '&' : '?'}merchant=${encodeURIComponent(merchant)}`;
+  const answer = await bench.as(ANA, 'GET', path + query);
+  expect([path, merchant, answer.status], answer.text).toEqual([path, merchant, 200]);
+  if (!path.startsWith('/api/exchanges')) return linesIn(answer.body);
+  const exchanges = answer.text.trim().split('\n').slice(1, -1);
+  return exchanges.map((line) => JSON.parse(line) as Line);
+};
+
+/** Fields that may change between two looks: verdicts are made, and ramps looked at, meanwhile. */
+const still = (lines: readonly Line[]): string[] =>
+  lines.map(({ merchants, ...line }) => JSON.stringify({ ...line, detail: null, summary: null, summary_said: null }));
+
+/** Every list with the filter, and the rows that each of these merchants has in it at least. */
+const LISTS: Record<string, string> = {
+  '/api/audit': 'audit list',
+  '/api/brownouts': 'brownout list',
+  '/api/bulk': 'bulk list',
+  '/api/captured': 'capture list',
+  '/api/decommission': 'decommission',
+  '/api/differences': 'differences list',
+  '/api/exchanges': 'capture export',
+  '/api/incidents': 'incidents list',
+  '/api/losses': 'losses',
+  '/api/moves': 'moves list',
+  '/api/notices': 'notices list',
+  '/api/notices/receivers': 'notices receivers',
+  '/api/ramps': 'ramps list',
+  '/api/safety': 'safety show',
+  '/api/sales': 'sales',
+  '/api/unknowns': 'unknowns',
+  '/api/verdicts': 'verdicts',
+};
+/** Their field `merchant` is one merchant, by its id: files and stories of one, and what changes something. */
+const OF_ONE = ['/api/report', '/api/report/compare', '/api/report/figures', '/api/report/sums', '/api/trace'];
+/** Lists in which only these two, or the first alone, have rows. */
+const OF_TWO = ['/api/safety', '/api/differences'];
+const [ONE, OTHER, TAG] = [ARGENTINA, BRAZIL, 'centro'];
+const sought = (path: string): [one: string, name: string, other: string, tag: string] =>
+  path === '/api/safety'
+    ? [CHILE, 'BAZAR', URUGUAY, 'Parado']
+    : path === '/api/differences'
+      ? [OTHER, 'padaria', ONE, TAG]
+      : [ONE, 'cafe s', OTHER, TAG];
+
+it('each list has it', () => {
+  const filtered = commandRows.filter(({ method, properties }) => method === 'GET' && 'merchant' in properties);
+  expect(
+    filtered
+      .map(({ path }) => path)
+      .filter((path) => !OF_ONE.includes(path))
+      .toSorted(),
+  ).toEqual(Object.keys(LISTS).toSorted());
+  // Rows without the filter are about no merchant, or about merchants themselves.
+  const lists = opsRoutes.filter(({ method, path }) => method === 'GET' && !path.includes(':'));
+  const others = lists.map(({ path }) => path).filter((path) => !(path in LISTS) && !OF_ONE.includes(path));
+  expect(others.toSorted()).toMatchInlineSnapshot(`
+    [
+      "/api/alerts",
+      "/api/assumptions",
+      "/api/audit/verify",
+      "/api/backup",
+      "/api/doctor",
+      "/api/fleet",
+      "/api/limitations",
+      "/api/merchants",
+      "/api/openapi.json",
+      "/api/plan/drift",
+      "/api/plan/export",
+      "/api/tables",
+    ]
+  `);
+});
+
+describe.each(Object.keys(LISTS))('%s', (path) => {
+  const [one, name, other, tag] = sought(path);
+
+  it('is that of one merchant by its id and by a part of its name, and of several by a tag, in the order of all', async () => {
+    const [of_one, of_other] = await eventually(
+      () => Promise.all([listed(path, one), listed(path, other)]),
+      ([first, second]) => first.length > 0 && (second.length > 0 || path === '/api/differences'),
+    );
+    expect(still(await listed(path, name))).toEqual(still(of_one));
+    const own = new Set(still([...of_one, ...of_other]));
+    const all = still(await listed(path));
+    const found = still(await listed(path, tag));
+    expect(found).toEqual(all.filter((line) => own.has(line)));
+    expect(new Set(found)).toEqual(own);
+    if (!OF_TWO.includes(path)) expect(found.length).toBeLessThan(all.length);
+  });
+
+  it('refuses a text that no name and no tag has, with those that are near it', async () => {
+    const refused = await bench.as(ANA, 'GET', `${path}?merchant=Cfae%20Sur`);
+    expect([refused.status, messageOf(refused)]).toEqual([
+      404,
+      `No merchant has Cfae Sur in its name or tags; see \`puente merchants list\`. Near it: ${ARGENTINA} (Café Sur).`,
+    ]);
+    // Digits are a whole id: a mistyped one never shows the rows of another merchant.
+    const mistyped = await bench.as(ANA, 'GET', `${path}?merchant=${one.slice(0, -1)}`);
+    expect([mistyped.status, messageOf(mistyped)]).toEqual([404, expect.stringContaining(one)]);
+  });
+
+  it('the command takes it, too', async () => {
+    const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+    const words = (LISTS[path] ?? '').split(' ');
+    const by = (typed: string) => run([...words, '--merchant', typed, '--json'], env);
+    const { out, code } = await by(tag);
+    if (path === '/api/exchanges') expect(out.split('\n').filter((line) => line.includes(`"${one}"`))).not.toEqual([]);
+    else expect(still(linesIn(JSON.parse(out)))).toEqual(still(await listed(path, tag)));
+    expect([code, await by('nobody')]).toEqual([
+      0,
+      { code: 1, out: '', err: 'No merchant has nobody in its name or tags; see `puente merchants list`.' },
+    ]);
+  });
+});
+
+it.each(['/api/ramps', '/api/bulk', '/api/sales'])('%s: pages keep it', async (path) => {
+  const all = still(await listed(path, TAG));
+  const found: string[] = [];
+  for (let before = ''; ; ) {
+    const { body } = await bench.as(ANA, 'GET', `${path}?merchant=${TAG}&limit=1${before}`);
+    const page = linesIn(body);
+    found.push(...still(page));
+    const { next = page[0]?.id } = body as { next?: unknown };
+    if (typeof next !== 'string') break;
+    before = `&before=${next}`;
+  }
+  expect([path, found]).toEqual([path, all]);
+});
+
+it.each(['/api/notices', '/api/incidents', '/api/audit', '/api/captured'])(
+  '%s: the newest of all come first',
+  async (path) => {
+    const [newest] = still(await listed(path, TAG));
+    expect(still(await listed(`${path}?limit=1`, TAG))).toEqual([newest]);
+  },
+);
+
+describe('the console', () => {
+  let cookie = '';
+  beforeAll(async () => {
+    const { ops_url } = bench.app;
+    const door = await call(`${ops_url}/sign-in`, { headers: { accept: 'text/html' } });
+    const form_token = /name="form_token" value="([0-9a-f]+)"/.exec(door.text)?.[1] ?? '';
+    const sent = await call(`${ops_url}/sign-in`, {
+      method: 'POST',
+      body: new URLSearchParams({ form_token, token: ANA.token }).toString(),
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: ops_url,
+        'sec-fetch-site': 'same-origin',
+      },
+    });
+    cookie = String([sent.headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
+  });
+  const page = async (path: string): Promise<string> =>
+    (await call(bench.app.ops_url + path, { headers: { accept: 'text/html', cookie } })).text;
+  const links = (text: string): number => new Set(text.match(/href="\/bulk\/[0-9a-f-]+"/g)).size;
+
+  it.each(['/audit', '/brownouts', '/bulk', '/decommission', '/incidents', '/notices', '/ramps', '/sales'])(
+    '%s has the rows of a tag, keeps the filter, and says what is near',
+    async (path) => {
+      const text = await page(`${path}?merchant=Centro`);
+      expect(text).toContain('name="merchant" value="Centro"');
+      if (path === '/bulk') expect([links(text), links(await page(path))]).toEqual([2, 3]);
+      else {
+        for (const named of [`${ARGENTINA} (Café Sur)`, `${BRAZIL} (Padaria Sol)`]) expect(text).toContain(named);
+        expect(text).not.toContain('(Tacos Norte)');
+      }
+      const none = await page(`${path}?merchant=Cfae%20Sur`);
+      expect(none).toContain('value="Cfae Sur"');
+      expect(none).toContain(`Near it: ${ARGENTINA} (Café Sur).`);
+    },
+  );
+});
