@@ -89,7 +89,16 @@ function marked({ language }: Words, part: Part, shown = plain): Content {
 
 /** Makes code of the text between backticks, as in Markdown: names of settings, commands and paths. */
 export function withCode(text: string): Content {
-  return text.split(/`([^`]+)`/).map((piece, nth) => (nth % 2 === 0 ? piece : code(piece)));
+  return text.split(/`([^`]+)`/).map((piece, nth) => (nth % 2 === 0 ? piece : typed(piece)));
+}
+
+/** A command as it is typed; no line ends between the hyphens of an option. */
+export function typed(command: string | null): Content {
+  if (command === null) return null;
+  const words = command
+    .split(' ')
+    .map((word) => (word.startsWith('--') ? html`<span class="whole">${word}</span>` : word));
+  return html`<code>${words.map((word, nth) => [nth === 0 ? null : ' ', word])}</code>`;
 }
 
 /** Nothing for an empty text. */

@@ -202,15 +202,6 @@ export function messageBox(title: string, head: string, body: unknown): Html {
   return html`<div><h3>${title}</h3><pre lang="en">${names}${below}</pre></div>`;
 }
 
-/** A command as it is typed; no line ends between the hyphens of an option. */
-export function typed(command: string | null): Content {
-  if (command === null) return null;
-  const words = command
-    .split(' ')
-    .map((word) => (word.startsWith('--') ? html`<span class="whole">${word}</span>` : word));
-  return html`<code>${words.map((word, nth) => [nth === 0 ? null : ' ', word])}</code>`;
-}
-
 /** A text as it is, anything else as indented JSON. */
 export function jsonText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -4,14 +4,14 @@ import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import type { proposalView, safetyView } from '../api/moves.ts';
-import { type Content, type Html, html, plainTable, says, saysAll, timeOf } from '../html.ts';
+import { type Content, type Html, html, plainTable, says, saysAll, timeOf, typed } from '../html.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { Judgement } from '../moves/judge.ts';
 import { FOLLOW } from '../moves/target.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { actForm, badge, field, framed, hidden, section, table, typed } from './parts.ts';
+import { actForm, badge, field, framed, hidden, section, table } from './parts.ts';
 import { acceptPath } from './sales.ts';
 
 /** Fields of a move, as the API's preview takes them. */

@@ -252,6 +252,8 @@ describe.skipIf(!hasChromium)('the pages', () => {
       expect(await one.page.evaluate(brokenNames('.messages pre', '/devices/', DEVICE))).toEqual([]);
       await one.go(`/merchants/${ARGENTINA.slice(0, -1)}`);
       expect(await one.page.evaluate(brokenNames('#readiness code', '', '--name'))).toEqual([]);
+      await one.go('/doctor?check=true');
+      expect(await one.page.evaluate(brokenNames('td code', '', '--notify'))).toEqual([]);
       await one.page.setViewportSize({ width, height: 800 });
     });
 
