@@ -29,7 +29,7 @@ export const whose = z
   .string()
   .trim()
   .min(1)
-  .max(80)
+  .max(64)
   .transform((typed): Whose => [typed])
   .describe('only of the merchant with this id, or of those with this in name or tags');
 export const byMerchant = z.strictObject({ merchant: whose.exactOptional() });

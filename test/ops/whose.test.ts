@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
+import type { Ports } from '../../src/ops/ports.ts';
+import { merchantsMeant } from '../../src/ops/whose.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../kit.ts';
 import { FAST } from '../proxy/http/till.ts';
 import { command as run } from './moves/command.ts';
@@ -224,6 +226,13 @@ it.each(['/api/notices', '/api/incidents', '/api/audit', '/api/captured'])(
   },
 );
 
+it('an id is looked up nowhere', async () => {
+  const store = new Proxy({} as Ports['store'], {
+    get: () => expect.unreachable('the store is read'),
+  });
+  expect(await merchantsMeant({ store } as Ports, ARGENTINA)).toEqual([ARGENTINA]); // the rest is not read, either
+});
+
 describe('the console', () => {
   let cookie = '';
   beforeAll(async () => {
@@ -260,4 +269,11 @@ describe('the console', () => {
       expect(none).toContain(`Near it: ${ARGENTINA} (Café Sur).`);
     },
   );
+
+  it('/captures has the merchants of a tag alone', async () => {
+    const text = await page('/captures?merchant=Centro');
+    for (const named of [`${ARGENTINA} (Café Sur)`, `${BRAZIL} (Padaria Sol)`]) expect(text).toContain(named);
+    expect(text).not.toContain('(Tacos Norte)');
+    expect(await page('/captures')).toContain('(Tacos Norte)');
+  });
 });

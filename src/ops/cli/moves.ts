@@ -279,7 +279,7 @@ Each merchant is judged like a single move; the ones that are refused are listed
   },
   'bulk list': {
     examples: ['puente bulk list --json'],
-    text: listed('No bulk move yet; `puente bulk start --help` says how to start one.', {
+    text: listed('No bulk move matches; `puente bulk start --help` says how to start one.', {
       'bulk move': 'id',
       started: 'created_at',
       by: 'who',
@@ -364,7 +364,7 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
   },
   'brownout list': {
     examples: ['puente brownout list --json'],
-    text: listed('No brown-out was ever scheduled.', brownouts),
+    text: listed('No brown-out matches.', brownouts),
   },
   'brownout show': {
     examples: [`puente brownout show ${MOVE}`],

@@ -33,7 +33,7 @@ paused. Where a second approver is needed, one approval is for all steps.`,
   },
   'ramps list': {
     examples: ['puente ramps list --open', 'puente ramps list --merchant centro'],
-    text: listed('No ramp yet; `puente ramp --help` says how to start one.', {
+    text: listed('No ramp matches; `puente ramp --help` says how to start one.', {
       ramp: 'id',
       started: 'created_at',
       by: 'who',

@@ -1,14 +1,14 @@
 /** Captures: the merchants whose messages are kept, the switch, and the file of their exchanges. */
 import { html } from '../html.ts';
 import { type Download, type Form, given, instantOf, type Page } from './kit.ts';
-import { changeForm, field, merchantLink, options, reasonField, section, table } from './parts.ts';
+import { changeForm, field, merchantLink, options, reasonField, section, table, whoseForm } from './parts.ts';
 
 export const capturePage: Page = {
   path: '/captures',
   async show(visit) {
     const { words, query, sent } = visit;
     const { t } = words;
-    const { merchants } = await visit.ask('GET /api/merchants');
+    const { merchants } = await visit.ask('GET /api/merchants', { query: given({ search: query.merchant }) });
     const captured = merchants.filter(({ settings }) => settings.capture?.value === true);
     const rows = captured.map(({ id, name, site }) => ({ merchant: merchantLink(id, name), site }));
     const states = [
@@ -16,7 +16,7 @@ export const capturePage: Page = {
       ['false', t('captures.off')],
     ] as const;
     const content = html`<p class="lead">${t('captures.lead')}</p>
-${table(words, 'captures', t('captures.title'), rows, t('captures.none'))}
+${whoseForm(words, '/captures', query)}${table(words, 'captures', t('captures.title'), rows, t(query.merchant ? 'board.none' : 'captures.none'))}
 ${section(
   'switch',
   t('captures.switch'),
@@ -32,7 +32,7 @@ ${section(
   'export',
   t('captures.export'),
   html`<form class="filters" action="/captures/file" method="get">
-${field.whose(words, query.merchant)}
+${field.whose(words, query.merchant, 'export-merchant')}
 ${field.period(words, query)}
 ${field.tick('captured', t('captures.only'), 'true')}
 <p><button>${t('captures.save')}</button></p></form>`,

@@ -116,8 +116,8 @@ export const field = {
     field.input('merchant', t('board.merchant'), value, html` inputmode="numeric" placeholder="${hint}"`, id),
 
   /** Whom a list is about (`merchantsMeant`). */
-  whose: ({ t }: Words, value = ''): Html =>
-    field.input('merchant', t('board.merchant'), value, html` maxlength="80" placeholder="${t('form.whose')}"`),
+  whose: ({ t }: Words, value = '', id = 'merchant'): Html =>
+    field.input('merchant', t('board.merchant'), value, html` maxlength="64" placeholder="${t('form.whose')}"`, id),
 
   /** In UTC. */
   time: (name: string, label: string, value = '', more: Content = null, id = name): Html =>
