@@ -12,12 +12,14 @@ const windowList: Page = {
   async show(visit) {
     const { words, sent } = visit;
     const { t } = words;
-    const { brownouts } = await visit.ask('GET /api/brownouts');
+    const { brownouts } = await visit.ask('GET /api/brownouts', { signal: visit.signal });
     const rows = brownouts.map((one) => ({
       from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
       state: stateOf(visit, one),
       merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
+      calls_refused: one.calls_refused ?? t('brownouts.deleted'),
+      units_refused: one.units_refused ?? t('brownouts.deleted'),
       reason: one.reason,
       end: endForm(visit, one),
     }));
