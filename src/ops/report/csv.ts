@@ -3,7 +3,7 @@ import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { shown } from '../fields.ts';
-import { fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
+import { type CsvPart, fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -27,7 +27,7 @@ export function reportCsv(report: Report, part: ReportPart): string {
 }
 
 /** Findings have their sentence, so its code is left out. */
-export function listCsv(part: ReportPart): CsvList<object> {
+export function listCsv(part: CsvPart): CsvList<object> {
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
   const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const valuesOf = (values: Record<string, unknown>): unknown[] => names.map((name) => values[name]);

@@ -149,6 +149,9 @@ describe('HTML', () => {
       loadWords().en,
     );
     expect(html).toContain('>shadow → canary</td>');
+    expect(html).toContain('<code>puente report --format csv --part sales …</code>');
+    const options = `--since ${span.since} --until ${span.until} --what sale --lane orders --family point --currency ARS`;
+    expect(html).toContain(`<code>1 ${options} --outcome paid</code>`);
     expect(html).not.toContain('safety.faults');
     // Amounts stand below the end of their column's name.
     expect(html).toContain('<th scope="col" class="number">Amount</th>');
