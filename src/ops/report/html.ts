@@ -38,10 +38,10 @@ export function reportHtml(
   return htmlPage(words.language, title, [
     header(report, words, title),
     brokenChain(report, words),
-    verdict(report, words, MOST_FIRST_FINDINGS),
+    verdict(report, words, MOST_FIRST),
     sections.begun('sums', null),
     html`<div class="findings">${[
-      completion(report, words, MOST_FIRST),
+      completion(report, words, MOST_FIRST_UNITS),
       found('unmatched'),
       found('approvals'),
       // The verdict on one merchant already lists its findings.
@@ -56,9 +56,9 @@ export function reportHtml(
 }
 
 /** Lines of a list, and findings of each kind, on the first two pages: verdict and sums, then findings. An annex has all. */
-const MOST_FIRST = 12;
-const MOST_FIRST_FINDINGS = 6;
-const MOST_FIRST_OF = { sums: 16, unmatched: MOST_FIRST, approvals: MOST_FIRST, findings: MOST_FIRST } as const;
+const MOST_FIRST = 6;
+const MOST_FIRST_UNITS = 8;
+const MOST_FIRST_OF = { sums: 16, unmatched: 4, approvals: 4, findings: MOST_FIRST } as const;
 
 interface Annex {
   title: string;
@@ -197,7 +197,7 @@ function assumptionsIn({ assumptions }: Report, words: Words, table: Html | null
 function wholeVerdict({ readiness }: Report, words: Words): Annex[] {
   if (readiness === null) return [];
   const { blockers, unproven, acknowledged, remarks } = readiness;
-  if ([blockers, unproven, acknowledged, remarks].every(({ length }) => length <= MOST_FIRST_FINDINGS)) return [];
+  if ([blockers, unproven, acknowledged, remarks].every(({ length }) => length <= MOST_FIRST)) return [];
   const title = words.t('report.section.verdict');
   const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
   return [{ title, is_empty: false, shown: html`<section><h2>${title}</h2>${found}</section>` }];
@@ -205,7 +205,7 @@ function wholeVerdict({ readiness }: Report, words: Words): Annex[] {
 
 function wholeCompletion(report: Report, words: Words): Annex[] {
   const all = report.completion?.units.length ?? 0;
-  const shown = all > MOST_FIRST ? completion(report, words, all) : null;
+  const shown = all > MOST_FIRST_UNITS ? completion(report, words, all) : null;
   return shown === null ? [] : [{ title: words.t('report.section.completion'), is_empty: false, shown }];
 }
 
