@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
 import { opsRoutes } from '../../src/ops/api/api.ts';
-import { reportParts } from '../../src/ops/report/report.ts';
+import { csvParts } from '../../src/ops/report/report.ts';
 import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import {
   type Answer,
@@ -293,7 +293,7 @@ async function lookAround(): Promise<void> {
     await look(`/api/trace?id=${legacy_id}`);
   }
   for (const merchant of ['', `&merchant=${ARGENTINA}`, `&merchant=${BRAZIL}`])
-    for (const form of ['json', 'html', ...['exchanges', ...reportParts].map((part) => `csv&part=${part}`)])
+    for (const form of ['json', 'html', ...['exchanges', 'sales', ...csvParts].map((part) => `csv&part=${part}`)])
       await look(`/api/report?format=${form}${merchant}`);
   for (const text of [CARD, GROUPED, `Mesa 4, ${GROUPED}`, CANARIES['a token that is refused']])
     await look(`/api/trace?id=${encodeURIComponent(text)}`);

@@ -152,6 +152,18 @@ export interface LinkRow {
   /** When the row and the outcome of its create were committed: true epoch ms. Null while in doubt. */
   born_at: number;
   known_at: number | null;
+  /** When its row last became one in doubt, true epoch ms; null: never. */
+  doubted_at: number | null;
+}
+
+/** A call as it was recorded, in plans with ramps; times by the product's wall clock, epoch ms. */
+export interface RecordedCall {
+  merchant_id: string;
+  operation: string;
+  lane: 'legacy' | 'orders';
+  outcome: string;
+  at: number;
+  duration_ms: number;
 }
 
 export interface RefundRow {
@@ -183,6 +195,7 @@ export interface History {
   events: { order_id: string | null; reference: string | null; state: string; received_at: number }[];
   notices: { legacy_id: string; state: string; topic: string }[];
   audits: AuditRow[];
+  recorded: RecordedCall[];
   merchants: { id: string; stage: string | null }[];
   stages: { at: number; merchant_id: string; stage: string }[];
   /** Changes of the machine's wall clock; `at` in true epoch ms. */

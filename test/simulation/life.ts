@@ -80,6 +80,9 @@ function legacyDoor({ tables, proxy }: Surroundings, ports: Ports): RequestHandl
 /** Findings of a recorded call: the simulation evaluates none. Each call has an equal one on legacy, so that lanes compare. */
 const UNREAD = { cells: [], lost: [], differences: [], compared: false };
 
+/** About what a call on orders takes with no fault: one that is repeated is slow beside it. */
+const SLOWEST_ON_LEGACY_MS = 200;
+
 const KEY = new Secret('a key of the simulation, long enough for one');
 let vault: Vault | null = null;
 
@@ -206,8 +209,9 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }
     evidence: {
       finished(exchange) {
         if (!world.recordsCalls) return;
-        const twin = { ...exchange, ...UNREAD, id: `legacy of ${exchange.id}`, lane: 'legacy' } as const;
-        void store.exchanges.recordExchanges([{ ...exchange, ...UNREAD }, twin]);
+        const call = { ...exchange, ...UNREAD };
+        const legacy = { lane: 'legacy', duration_ms: Math.min(call.duration_ms, SLOWEST_ON_LEGACY_MS) } as const;
+        void store.exchanges.recordExchanges([call, { ...call, id: `legacy of ${exchange.id}`, ...legacy }]);
       },
       shadowed: () => undefined,
       coming: () => undefined,

@@ -1,6 +1,6 @@
 /** The database's rows by plain SQL: the checker's view, without code of the product's store. */
 import type { SaleThings } from './clients.ts';
-import type { AuditRow, History, LinkRow, RefundRow, RowThen, SaleFacts } from './history.ts';
+import type { AuditRow, History, LinkRow, RecordedCall, RefundRow, RowThen, SaleFacts } from './history.ts';
 import type { MemoryStore } from './store.ts';
 
 export type WorkKind = 'links' | 'events' | 'notices';
@@ -20,7 +20,7 @@ export interface Rows {
   /** Rows that are not terminal, and pending work. */
   open(): { links: number; notices: number; events: number };
   openRefunds(): number;
-  all(): Pick<History, 'links' | 'refunds' | 'events' | 'notices' | 'audits' | 'merchants'>;
+  all(): Pick<History, 'links' | 'refunds' | 'events' | 'notices' | 'audits' | 'recorded' | 'merchants'>;
 }
 
 export function readRows({ database, version }: MemoryStore, trueNow: () => number): Rows {
@@ -89,14 +89,18 @@ const NONE: Record<WorkKind, number | null> = { links: null, events: null, notic
  */
 function watchBirths(database: MemoryStore['database'], trueNow: () => number): void {
   database.function('true_now', () => Math.floor(trueNow()));
-  database.exec(`CREATE TEMP TABLE births (legacy_id TEXT PRIMARY KEY, stage TEXT, born_at INTEGER, known_at INTEGER) STRICT;
+  database.exec(`CREATE TEMP TABLE births (legacy_id TEXT PRIMARY KEY, stage TEXT, born_at INTEGER, known_at INTEGER, doubted_at INTEGER) STRICT;
     CREATE TEMP TRIGGER watch_births AFTER INSERT ON main.links BEGIN
       INSERT OR REPLACE INTO births VALUES (new.legacy_id, (SELECT settings ->> 'stage' FROM merchants WHERE id = new.merchant_id),
-        true_now(), iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()));
+        true_now(), iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()), NULL);
     END;
     CREATE TEMP TRIGGER watch_doubts AFTER UPDATE OF state ON main.links
       WHEN (old.state IN ('SENDING', 'IN_DOUBT')) <> (new.state IN ('SENDING', 'IN_DOUBT')) BEGIN
       UPDATE births SET known_at = iif(new.state IN ('SENDING', 'IN_DOUBT'), NULL, true_now()) WHERE legacy_id = new.legacy_id;
+    END;
+    CREATE TEMP TRIGGER watch_new_doubts AFTER UPDATE OF state ON main.links
+      WHEN new.state = 'IN_DOUBT' AND old.state <> 'IN_DOUBT' BEGIN
+      UPDATE births SET doubted_at = true_now() WHERE legacy_id = new.legacy_id;
     END`);
 }
 
@@ -106,7 +110,7 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
   const links = database.prepare<[], LinkRow>(
     `SELECT legacy_id, merchant_id, family, unit, slot, reference_sent, idempotency_key, amount_minor, state,
        client_answer, order_id, order_version, legacy_state, merchant_order_id, payment_id, created_at, expires_at,
-       births.stage AS stage_at_birth, births.born_at, births.known_at
+       births.stage AS stage_at_birth, births.born_at, births.known_at, births.doubted_at
      FROM links LEFT JOIN temp.births USING (legacy_id) ORDER BY created_at, legacy_id`,
   );
   const events = database.prepare<[], History['events'][number]>(
@@ -122,6 +126,10 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
   const audits = database.prepare<[], Omit<AuditRow, 'detail'> & { detail: string }>(
     'SELECT sequence, at, who, action, subject, reason, detail, hash FROM audit ORDER BY sequence',
   );
+  const recorded = database.prepare<[], RecordedCall>(
+    `SELECT merchant_id, operation, lane, outcome, at, duration_ms FROM exchanges
+     WHERE merchant_id IS NOT NULL AND operation IS NOT NULL ORDER BY sequence`,
+  );
   const merchants = database.prepare<[], { id: string; settings: string }>('SELECT id, settings FROM merchants');
   const linksAndBirths = (): LinkRow[] => {
     const found = links.all();
@@ -134,6 +142,7 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
     events: events.all(),
     notices: notices.all(),
     audits: audits.all().map((row) => ({ ...row, detail: JSON.parse(row.detail) as unknown })),
+    recorded: recorded.all(),
     merchants: merchants.all().map(({ id, settings }) => {
       const { stage } = JSON.parse(settings) as { stage?: string | null }; // the column is JSON with that field
       return { id, stage: stage ?? null };

@@ -3,6 +3,7 @@ import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { completionLines } from '../readiness/decommission.ts';
 import { type CsvList, exchangesCsv, listCsv, reportCsv, salesCsv } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
 import {
@@ -15,7 +16,8 @@ import {
   viewSums,
 } from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
-import { askOf, type Line, type ReportAsk, type ReportQuery, reportQuery } from '../report/report.ts';
+import { type ReportAsk, reportAskOf } from '../report/period.ts';
+import { type Line, type ReportQuery, reportQuery } from '../report/report.ts';
 import { salePages, wholeList } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
 import { type Named, named, refuseUnseenRead } from '../seen.ts';
@@ -55,7 +57,8 @@ export const reportRoutes = [
     },
   }),
   opsRoute('viewer', 'GET /api/report/sums', {
-    summary: 'Sales and refunds of a period, summed by lane, family, currency and outcome.',
+    summary:
+      'Sales and refunds of a period, summed by lane, family, currency and outcome, also between two moves of a merchant.',
     query: figuresQuery,
     answer: sumsView,
     command: 'report',
@@ -83,7 +86,7 @@ async function* partsOf(
   facts: ReportFacts,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const ask = askOf(ports, query);
+  const ask = await reportAskOf(ports, query);
   if (query.format === 'csv') {
     const { part, what, lane, family, currency, outcome } = query;
     const only = defined({ what, lane, family, currency, outcome });
@@ -91,12 +94,13 @@ async function* partsOf(
     if (part === 'sales') return yield* csvOf(ports, salesCsv, salePages(ports, ask, signal, only));
     if (part === 'approvals' || part === 'unmatched')
       return yield* csvOf(ports, listCsv(part), wholeList(ports, ask, part, signal));
+    if (part === 'completion' || part === 'units')
+      return yield* csvOf(ports, listCsv(part), completionLines(ports, ask.merchant_id, part, signal));
+    return yield reportCsv(await gatherReport(ports, ask, facts, signal), part);
   }
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(ports.tables.of(ask.merchant_id), loss).said;
   if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
-  else if (query.format === 'csv' && query.part !== 'exchanges' && query.part !== 'sales')
-    yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
 }
 

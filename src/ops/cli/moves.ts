@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { Answers } from '../api/api.ts';
-import type { BrownoutView } from '../moves/brownouts.ts';
+import type { BrownoutLine, BrownoutView } from '../moves/brownouts.ts';
 import type { BulkView } from '../moves/bulk.ts';
 import type { Judgement } from '../moves/judge.ts';
 import type { Moved } from '../moves/judged.ts';
@@ -349,6 +349,11 @@ const brownouts: Columns<BrownoutView> = {
   merchants: ({ merchants, names }) => merchants.map((id) => withName(id, names[id] ?? null)).join('\n'),
   reason: 'reason',
 };
+const counted_brownouts: Columns<BrownoutLine> = {
+  ...brownouts,
+  'calls refused': ({ calls_refused: calls }) => calls ?? 'deleted by age',
+  'units refused': ({ units_refused: units }) => units ?? 'deleted by age',
+};
 
 export const brownoutFaces: Faces = {
   'brownout schedule': {
@@ -364,12 +369,12 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
   },
   'brownout list': {
     examples: ['puente brownout list --json'],
-    text: listed('No brown-out matches.', brownouts),
+    text: listed('No brown-out matches.', counted_brownouts),
   },
   'brownout show': {
     examples: [`puente brownout show ${MOVE}`],
     text: ({ refused, ...window }) =>
-      `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('No unit was refused.', {
+      `${table(counted_brownouts, [window])}\n${listed<(typeof refused)[number]>('No unit was refused.', {
         merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
         unit: ({ unit }) => unit ?? 'none named',
         operation: 'operation',

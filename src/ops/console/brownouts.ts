@@ -24,13 +24,15 @@ const windowList: Page = {
     const { words, query, sent } = visit;
     const { t } = words;
     const { merchant } = query;
-    const answer = visit.ask('GET /api/brownouts', { query: given({ merchant }) });
+    const answer = visit.ask('GET /api/brownouts', { query: given({ merchant }), signal: visit.signal });
     const list = await unlessUnseen(words, answer, ({ brownouts }) => {
       const rows = brownouts.map((one) => ({
         from: html`<a href="/brownouts/${one.id}">${timeOf(words, one.from)}</a>`,
         until: timeOf(words, one.until),
         state: stateOf(visit, one),
         merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
+        calls_refused: one.calls_refused ?? t('brownouts.deleted'),
+        units_refused: one.units_refused ?? t('brownouts.deleted'),
         reason: one.reason,
         end: endForm(visit, one),
       }));

@@ -164,7 +164,7 @@ export function listIn(text: string): string[] {
 
 /** A `datetime-local` field has no time zone; the console uses UTC. */
 export function instantOf(value = ''): string {
-  return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
+  return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.test(value)
     ? `${value.length === 16 ? `${value}:00` : value}Z`
     : value;
 }

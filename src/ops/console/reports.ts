@@ -5,11 +5,22 @@ import type { Words } from '../../locales/words.ts';
 import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
 import { DAY_MS } from '../fields.ts';
-import { type Content, code, durationIn, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
+import {
+  type Content,
+  code,
+  durationIn,
+  type Html,
+  html,
+  plainTable,
+  type Row,
+  says,
+  timeOf,
+  written,
+} from '../html.ts';
 import type { FiguresView, sumsView } from '../report/gather.ts';
-import { sumRow } from '../report/rows.ts';
+import { moveSumRow, sumRow } from '../report/rows.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, decisionTable, field, framed, section, table, unlessUnseen } from './parts.ts';
+import { badge, decisionTable, field, framed, merchantLink, section, table, unlessUnseen } from './parts.ts';
 
 /** Offered as CSV. */
 const PARTS = [
@@ -18,6 +29,8 @@ const PARTS = [
   'move_sums',
   'unmatched',
   'approvals',
+  'completion',
+  'units',
   'traffic',
   'losses',
   'differences',
@@ -58,20 +71,33 @@ export const reportSumPage: Page = {
   async show({ words, query, ask, signal }) {
     const { t } = words;
     const { before_since: _since, before_until: _until, ...filter } = periodOf(query);
-    const { sums, period } = await ask('GET /api/report/sums', { query: filter, signal });
+    const { sums, move_sums, period, left_out } = await ask('GET /api/report/sums', { query: filter, signal });
     const of = { merchant: filter.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
+    const spans = move_sums.slice(0, MOST_MOVE_SUMS).map(({ merchant_id: merchant, ...one }) => ({
+      merchant: merchantLink(merchant, null),
+      ...moveSumRow(words, { merchant_id: merchant, ...one }),
+      opens: sumLinks(words, { merchant, since: one.since, until: one.until }, one),
+    }));
+    const count = left_out.move_sums + move_sums.length - spans.length;
     const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
+    const more = html`${t('report.lead.move_sums')}${count === 0 ? null : html` ${t('report.cut', { count })}`}`;
+    const listed = (name: 'sums' | 'move_sums', lines: Row[]): Html =>
+      table(words, 'report.head', t(`report.section.${name}`), lines, t('report.none'));
+    // In one element, which the page of reports loads whole.
     const content = section(
       'sums',
       t('report.section.sums'),
-      table(words, 'report.head', t('report.section.sums'), rows, t('report.none')),
+      html`${listed('sums', rows)}<h3>${t('report.section.move_sums')}</h3><p class="lead">${more}</p>${listed('move_sums', spans)}`,
       lead,
     );
     const back = html`<p><a href="${linkTo('/reports', daysOf(query))}">${t('nav.reports')}</a></p>`;
     return { title: t('report.section.sums'), content: html`${content}${back}` };
   },
 };
+
+/** Between moves, on the page; the file and the report have more. */
+const MOST_MOVE_SUMS = 500;
 
 /** The list of the sales of a sum, and its rows as a file. Of calls on payments legacy alone has the rows. */
 function sumLinks(
@@ -80,9 +106,9 @@ function sumLinks(
   { what, lane, family, currency, outcome }: z.infer<typeof sumsView>['sums'][number],
 ): Content {
   if (currency === null) return t('reports.calls_alone');
-  const second = (at: string): string => at.slice(0, 19);
+  const field = (at: string): string => at.replace(/(\.000)?Z$/, '');
   const of = { merchant, lane, family, currency };
-  const list = linkTo('/sales', { ...of, state: outcome, since: second(since), until: second(until) });
+  const list = linkTo('/sales', { ...of, state: outcome, since: field(since), until: field(until) });
   const file = linkTo('/reports/file', { ...of, format: 'csv', part: 'sales', what, outcome, since, until });
   return html`${what === 'sale' ? html`<a href="${list}">${t('reports.list')}</a> · ` : null}<a href="${file}" download>CSV</a>`;
 }

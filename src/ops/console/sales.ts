@@ -21,7 +21,9 @@ const saleList: Page = {
     const named = Object.fromEntries([...FIELDS, 'before'].map((name) => [name, query[name]]));
     const filter = given({ ...named, state, lane, family, since: instantOf(since), until: instantOf(until) });
     const fields = FIELDS.map((name) => field.input(name, t(`sales.${name}`), query[name], html` maxlength="256"`));
-    const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], html` step="1"`));
+    // A move is known to the millisecond, and so are the sums that link to this list.
+    const step = (value = ''): Html => html` step="${value.includes('.') ? '0.001' : '1'}"`;
+    const times = TIMES.map((name) => field.time(name, t(`form.${name}`), query[name], step(query[name])));
     const list = await unlessUnseen(words, ask('GET /api/sales', { query: filter }), ({ sales, next, searched_to }) => {
       const paused = searched_to === null ? null : html`<p>${t('sales.searched_to')} ${timeOf(words, searched_to)}</p>`;
       return html`${saleTable(words, sales)}${paused}${olderPages(words, '/sales', query, next ?? undefined)}`;

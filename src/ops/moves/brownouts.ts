@@ -67,11 +67,53 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   return viewOf(ports, { window, merchants: ids });
 }
 
-/** All windows of them, past ones too, the latest beginning first. @throws PuenteError as `refuseUnseenRead`. */
-export async function viewBrownouts(ports: Ports, whose: Whose | undefined): Promise<BrownoutView[]> {
+const refusedUnit = z.object({
+  merchant: z.string(),
+  merchant_name,
+  unit: z.string().nullable().describe('null where the call names none, such as a list of devices'),
+  operation: z.string(),
+  calls: z.int(),
+  first_at: time,
+  last_at: time,
+});
+
+const refusals = z
+  .int()
+  .nullable()
+  .describe('of the calls that are stored; null where calls of its time have been deleted by age');
+/** A window in a list. */
+export const brownoutLine = brownoutView.extend({ calls_refused: refusals, units_refused: refusals });
+export type BrownoutLine = z.infer<typeof brownoutLine>;
+export const brownoutPage = brownoutLine.extend({ refused: z.array(refusedUnit) });
+
+/**
+ * All windows of them, past ones too, the latest beginning first. @param signal aborts it when the client disconnects.
+ * @throws PuenteError as `refuseUnseenRead`.
+ */
+export async function viewBrownouts(
+  ports: Ports,
+  whose: Whose | undefined,
+  signal: AbortSignal,
+): Promise<BrownoutLine[]> {
   const isMeant = isOf(whose);
   const windows = (await allWindows(ports)).filter(({ merchants }) => merchants.some(isMeant));
-  return Promise.all((await listedOf(ports, whose, windows)).map((one) => viewOf(ports, one)));
+  await ports.evidence.settled();
+  const lines: BrownoutLine[] = [];
+  for (const one of await listedOf(ports, whose, windows)) {
+    const { refused: _refused, ...line } = await withRefused(ports, one, signal);
+    lines.push(line);
+  }
+  return lines;
+}
+
+/** One window, and who was refused in it, most calls first. @throws PuenteError not_found. */
+export async function viewRefused(
+  ports: Ports,
+  id: string,
+  signal: AbortSignal,
+): Promise<z.infer<typeof brownoutPage>> {
+  await ports.evidence.settled();
+  return withRefused(ports, await found(ports, id), signal);
 }
 
 interface Scheduled {
@@ -98,41 +140,39 @@ async function allWindows(ports: Ports): Promise<Scheduled[]> {
   return [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
 }
 
-export const refusedUnit = z.object({
-  merchant: z.string(),
-  merchant_name,
-  unit: z.string().nullable().describe('null where the call names none, such as a list of devices'),
-  operation: z.string(),
-  calls: z.int(),
-  first_at: time,
-  last_at: time,
-});
-
 /** Rows that are listed; more than an installation has units times operations. */
 const MOST_REFUSED = 5_000;
 const PAGE = 500;
 
-/**
- * Who was refused in the window, most calls first, from the exchanges that are stored; evidence that was shed under load
- * is not in it. @throws PuenteError not_found.
- */
-export async function viewRefused(
+async function withRefused(
   ports: Ports,
-  id: string,
+  scheduled: Scheduled,
   signal: AbortSignal,
-): Promise<BrownoutView & { refused: z.infer<typeof refusedUnit>[] }> {
-  const { window, merchants } = await found(ports, id);
-  const view = await viewOf(ports, { window, merchants });
-  const { from, until, aborted_at } = window;
+): Promise<z.infer<typeof brownoutPage>> {
+  const view = await viewOf(ports, scheduled);
+  const refused = await refusedIn(ports, scheduled, view.names, signal);
+  const calls = refused.reduce((sum, one) => sum + one.calls, 0);
+  const units = new Set(refused.flatMap(({ merchant, unit }) => (unit === null ? [] : [`${merchant} ${unit}`])));
+  const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
+  // The first call ever has sequence 1.
+  const is_whole = oldest === undefined || oldest.sequence === 1 || oldest.at <= scheduled.window.from;
+  return { ...view, calls_refused: is_whole ? calls : null, units_refused: is_whole ? units.size : null, refused };
+}
+
+/** Most calls first, from the exchanges that are stored; evidence that was shed under load is not in it. */
+async function refusedIn(
+  { store }: Ports,
+  { window: { from, until, aborted_at }, merchants }: Scheduled,
+  names: BrownoutView['names'],
+  signal: AbortSignal,
+): Promise<z.infer<typeof refusedUnit>[]> {
   const found_by = new Map<string, z.infer<typeof refusedUnit>>();
-  await ports.evidence.settled();
-  for (const merchant_id of merchants) {
-    const filter = { merchant_id, lane: 'legacy', since: from, until: Math.min(until, aborted_at ?? until) } as const;
-    for await (const page of await exchangePages(ports.store.exchanges, filter, PAGE)) {
+  // The one refusal that is neither a fault of anybody nor a shop's affair: 503 and business.
+  const of = { lane: 'legacy', outcome: 'business', since: from, until: Math.min(until, aborted_at ?? until) } as const;
+  for (const merchant_id of merchants)
+    for await (const page of await exchangePages(store.exchanges, { merchant_id, ...of }, PAGE)) {
       signal.throwIfAborted();
-      for (const { status, outcome, unit, operation, at } of page) {
-        // The one refusal that is neither a fault of anybody nor a shop's affair.
-        if (status !== 503 || outcome !== 'business') continue;
+      for (const { unit, operation, at } of page.filter(({ status }) => status === 503)) {
         const key = `${merchant_id} ${unit} ${operation}`;
         const known = found_by.get(key);
         if (known === undefined && found_by.size >= MOST_REFUSED) continue;
@@ -140,7 +180,7 @@ export async function viewRefused(
         const calls = (known?.calls ?? 0) + 1;
         found_by.set(key, {
           merchant: merchant_id,
-          merchant_name: view.names[merchant_id] ?? null,
+          merchant_name: names[merchant_id] ?? null,
           unit,
           operation: operation ?? '',
           calls,
@@ -149,9 +189,7 @@ export async function viewRefused(
         });
       }
     }
-  }
-  const refused = [...found_by.values()].toSorted((one, other) => other.calls - one.calls);
-  return { ...view, refused };
+  return [...found_by.values()].toSorted((one, other) => other.calls - one.calls);
 }
 
 /** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
-import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { type Merchant, stages } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { said, type Whose } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
@@ -11,7 +11,7 @@ import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import { isOf, listedOf } from '../whose.ts';
 import type { Readiness } from './facts.ts';
-import { legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
+import { isAllOnOrders, legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 export const decommissionView = z.object({
@@ -65,27 +65,50 @@ export async function decommissionOf(
   };
 }
 
-/**
- * Merchants by id. Other work runs between two of them. @param signal aborts it when the client disconnects.
- * @throws PuenteError as `refuseUnseenRead`.
- */
+/** Merchants by id. @param signal aborts it when the client disconnects. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewFleetDecommission(
   ports: Ports,
   whose: Whose | undefined,
   signal: AbortSignal,
 ): Promise<FleetDecommissionView> {
   const merchants: FleetDecommissionView['merchants'] = [];
-  const mismatches = mismatchesOnce(ports);
   const isMeant = isOf(whose);
-  await ports.evidence.settled();
-  for (const merchant of (await knownMerchants(ports)).filter(({ id }) => isMeant(id))) {
-    signal.throwIfAborted();
-    const is_whole = routedKinds.every((kind) => stageInForce(ports.settings, merchant, kind).intended === 'orders');
-    const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
-    const found = await decommissionOf(ports, merchant, readiness);
+  const meant = (await knownMerchants(ports)).filter(({ id }) => isMeant(id));
+  for await (const found of decommissions(ports, meant, signal)) {
     const { quiet_days_needed: _needed, open_until: _until, calls: _calls, units, ...line } = found;
     merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
-    await yieldToEventLoop();
   }
   return { merchants: await listedOf(ports, whose, merchants) };
+}
+
+/** Of merchants whose work is all on orders, in pages for a file: a line each, or one for each of their units. */
+export async function* completionLines(
+  ports: Ports,
+  merchant_id: string | null,
+  part: 'completion' | 'units',
+  signal: AbortSignal,
+): AsyncGenerator<(object & { merchant_id: string })[]> {
+  const known = merchant_id === null ? await knownMerchants(ports) : [await merchantOf(ports, merchant_id)];
+  const on_orders = known.filter((merchant) => isAllOnOrders(ports.settings, merchant));
+  for await (const one of decommissions(ports, on_orders, signal)) {
+    const { merchant_id: id, name, units } = one;
+    yield part === 'completion' ? [one] : units.map((unit) => ({ merchant_id: id, name, ...unit }));
+  }
+}
+
+/** Other work runs between two of them. */
+async function* decommissions(
+  ports: Ports,
+  merchants: readonly Merchant[],
+  signal: AbortSignal,
+): AsyncGenerator<DecommissionView> {
+  const mismatches = mismatchesOnce(ports);
+  await ports.evidence.settled();
+  for (const merchant of merchants) {
+    signal.throwIfAborted();
+    const is_whole = isAllOnOrders(ports.settings, merchant);
+    const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
+    yield await decommissionOf(ports, merchant, readiness);
+    await yieldToEventLoop();
+  }
 }

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import type { SeenUnit, Traffic, UnknownRow } from '../../proxy/records/evidence.ts';
-import type { Merchant } from '../../proxy/routing/merchant.ts';
-import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
+import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
+import { isOnOrders, kindOfSlot, type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { DAY_MS, dayOf, iso, lane, said, time } from '../fields.ts';
 import type { OpenSale } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
@@ -42,6 +42,11 @@ export const legacyUseView = z.object({
   ),
 });
 export type LegacyUse = z.infer<typeof legacyUseView>;
+
+/** As operators set it: a safety stop leaves the stage as it was set. */
+export function isAllOnOrders(rules: RoutingRules, merchant: Merchant): boolean {
+  return routedKinds.every((kind) => stageInForce(rules, merchant, kind).intended === 'orders');
+}
 
 /** Reads the store alone. @param open all open sales of the merchant. */
 export async function legacyUseOf(

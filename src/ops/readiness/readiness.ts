@@ -36,7 +36,7 @@ import {
   type Seen,
   sumOf,
 } from './facts.ts';
-import { legacyUseOf } from './legacy-use.ts';
+import { isAllOnOrders, legacyUseOf } from './legacy-use.ts';
 import { holdsBack, unprovenOf } from './unproven.ts';
 
 export type { ReadinessFacts, ReadinessRules } from './facts.ts';
@@ -122,7 +122,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   const [own, usual] = [merchant?.settings, settings.merchants];
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
   const on_orders = routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind)));
-  const is_whole = merchant !== null && routedKinds.every((kind) => stageOf(kind) === 'orders');
+  const is_whole = merchant !== null && isAllOnOrders(settings, merchant);
   return {
     merchant_id,
     merchant_name: own?.name ?? null,

@@ -4,7 +4,7 @@ import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { shown } from '../fields.ts';
 import type { Named } from '../seen.ts';
-import { fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
+import { type CsvPart, fieldsOf, type MoneyLine, moneyLine, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -28,10 +28,10 @@ export function reportCsv(report: Report, part: ReportPart): string {
   return header + rows.map((row) => lineOf({ ...row, merchant_name: names.get(row.merchant_id ?? '') })).join('');
 }
 
-/** Last in each list that names merchants, `merchant_name`. Findings have their sentence, so its code is left out. */
-export function listCsv(part: ReportPart): CsvList<object> {
+/** Last in each list that has the id of a merchant and not its name, `merchant_name`. Findings have their sentence, so its code is left out. */
+export function listCsv(part: CsvPart): CsvList<object> {
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
-  const name = part !== 'merchants' && shown.includes('merchant_id') ? ['merchant_name'] : [];
+  const name = shown.includes('merchant_id') && !shown.includes('name') ? ['merchant_name'] : [];
   const names = [...shown, ...name].flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const valuesOf = (values: Record<string, unknown>): unknown[] => names.map((name) => values[name]);
   return { header: csvLine(names), lineOf: (row) => csvLine(valuesOf(flat(row))) };

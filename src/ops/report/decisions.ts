@@ -7,7 +7,8 @@ import { BY_ITSELF } from '../api/person.ts';
 import { changeOf, reasonOf } from '../audit.ts';
 import { HOUR_MS, iso, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
-import type { Line, ReportAsk } from './report.ts';
+import type { ReportAsk } from './period.ts';
+import type { Line } from './report.ts';
 
 /** The newest lines that each of the two lists shows; the number of older ones is reported. */
 const MOST_LINES = 5_000;

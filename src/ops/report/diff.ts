@@ -6,7 +6,8 @@ import { instant, merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
-import { askOf, REPORT_SCHEMA, type Report, report } from './report.ts';
+import { askOf } from './period.ts';
+import { REPORT_SCHEMA, type Report, report } from './report.ts';
 
 const value = z.union([z.number(), z.string()]).nullable();
 const comparedParts = [

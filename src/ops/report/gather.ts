@@ -9,9 +9,9 @@ import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import type { AcceptedDisagreement } from '../reconcile/mismatches.ts';
 import { decisionLines } from './decisions.ts';
-import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
+import { askOf, coverageOf, type ReportAsk } from './period.ts';
+import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
 import { approvalLines, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
@@ -97,7 +97,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       approvals: left_out.approvals,
       unmatched: unmatched.left_out + left_out.unconfirmed,
     },
-    ...(await provenNow(ports, merchant, fleet.readiness, [...unmatched.lines, ...approvals])),
+    ...(await provenNow(ports, ask, merchant, fleet.readiness, [...unmatched.lines, ...approvals])),
   };
 }
 
@@ -130,6 +130,7 @@ async function receiversIn(
 /** The audit chain, and the verdict of now; a certificate of completion needs sales that agree or whose disagreement is accepted, each approved once, and a chain that is intact. */
 async function provenNow(
   ports: Ports,
+  ask: ReportAsk,
   merchant: Merchant | null,
   readiness: Report['readiness'],
   found: readonly { state: Line<'unmatched'>['state'] }[],
@@ -143,30 +144,24 @@ async function provenNow(
   const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
   const made_at = iso(clock.now());
   const agrees = found.every(({ state }) => state !== 'open');
-  const certificate =
-    audit.intact && agrees ? certificateOf(completion, readiness?.acknowledged ?? [], made_at, audit_head) : null;
+  const issued = { issued_at: made_at, acknowledged: readiness?.acknowledged ?? [], audit_head };
+  const certificate = audit.intact && agrees ? await certificateOf(ports, ask, completion, issued) : null;
   return { made_at, readiness, completion, certificate, audit_head, audit };
 }
 
-function certificateOf(
+async function certificateOf(
+  ports: Ports,
+  ask: ReportAsk,
   completion: Report['completion'],
-  accepted: AcceptedDisagreement[],
-  issued_at: string,
-  audit_head: Report['audit_head'],
-): Report['certificate'] {
+  issued: Pick<NonNullable<Report['certificate']>, 'issued_at' | 'acknowledged' | 'audit_head'>,
+): Promise<Report['certificate']> {
   if (completion === null || !completion.may_go) return null;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
+  const { began_on, deleted_before } = await coverageOf(ports, merchant_id, ask);
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
-  return {
-    merchant_id,
-    issued_at,
-    last_legacy_day,
-    quiet_days,
-    units: units.length,
-    acknowledged: accepted,
-    audit_head,
-    sign_off,
-  };
+  const period = { since: iso(ask.since), until: iso(ask.until) };
+  const covered = { period, began_on, deleted_before: iso(deleted_before) };
+  return { merchant_id, ...issued, ...covered, last_legacy_day, quiet_days, units: units.length, sign_off };
 }
 
 function sumsOf(ports: Ports, tally: Tally) {
@@ -222,7 +217,9 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 
 // The sums alone, without what takes long to judge or to verify.
 
-export const sumsView = report.pick({ merchant_id: true, made_at: true, period: true, sums: true });
+export const sumsView = report
+  .pick({ merchant_id: true, made_at: true, period: true, sums: true, move_sums: true })
+  .extend({ left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list') });
 
 /**
  * To the end of this second by default: lists of sales are filtered by seconds. One at a time with reports.
@@ -239,9 +236,11 @@ export function viewSums(
     signal.throwIfAborted();
     await ports.evidence.settled();
     const tally = await tallyOf(ports.store.exchanges, ask, signal);
-    const { sums } = await moneyOf(ports, ask, [], tally, signal);
+    const { moves } = await decisionLines(ports, ask, signal);
+    const { sums, move_sums, left_out } = await moneyOf(ports, ask, moves, tally, signal);
     const period = { since: iso(ask.since), until: iso(ask.until) };
-    return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums };
+    const of_moves = { move_sums, left_out: { move_sums: left_out.move_sums } };
+    return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums, ...of_moves };
   });
 }
 

@@ -38,10 +38,10 @@ export function reportHtml(
   return htmlPage(words.language, title, [
     header(report, words, title),
     brokenChain(report, words),
-    verdict(report, words, MOST_FIRST_FINDINGS),
+    verdict(report, words, MOST_FIRST),
     sections.begun('sums', null),
     html`<div class="findings">${[
-      completion(report, words, MOST_FIRST),
+      completion(report, words, MOST_FIRST_UNITS),
       found('unmatched'),
       found('approvals'),
       // The verdict on one merchant already lists its findings.
@@ -56,9 +56,9 @@ export function reportHtml(
 }
 
 /** Lines of a list, and findings of each kind, on the first two pages: verdict and sums, then findings. An annex has all. */
-const MOST_FIRST = 12;
-const MOST_FIRST_FINDINGS = 6;
-const MOST_FIRST_OF = { sums: 16, unmatched: MOST_FIRST, approvals: MOST_FIRST, findings: MOST_FIRST } as const;
+const MOST_FIRST = 6;
+const MOST_FIRST_UNITS = 8;
+const MOST_FIRST_OF = { sums: 16, unmatched: 4, approvals: 4, findings: MOST_FIRST } as const;
 
 interface Annex {
   title: string;
@@ -120,7 +120,7 @@ function annexesOf(report: Report, words: Words, { annex, listed, drawn, picture
   const cut = (list: CutList): Content => leftOut(report, words, list);
   const charts = chartsOf(report, words);
   const is_fleet = report.merchant_id === null;
-  const rows_of_sums = table('opens');
+  const [rows_of_sums, spans] = [table('opens'), table('move_sums')];
   const { uncounted: count } = report.exchanges;
   return [
     ...wholeVerdict(report, words),
@@ -130,7 +130,18 @@ function annexesOf(report: Report, words: Words, { annex, listed, drawn, picture
     annex('opens', rows_of_sums && [html`<p>${commandFor(report, 'sales …')}</p>`, rows_of_sums]),
     // On paper the verdict of its only merchant says the same.
     listed('merchants', null, report.verdicts, is_fleet ? '' : 'screen'),
-    listed('move_sums', cut('move_sums')),
+    // Paper has no room for the command of each line, its last cell.
+    annex(
+      'move_sums',
+      spans && [
+        html`<p class="screen">${words.t('report.span_command')} ${commandFor(null, 'sales …')}</p>`,
+        html`<p class="printed">${words.t('report.paper.move_sums')}</p>`,
+        spans,
+      ],
+      cut('move_sums'),
+      {},
+      'spans',
+    ),
     listed('receivers'),
     pictured('notices', topicChart(report.notices, words)),
     drawn('notice_days', charts.notices),
@@ -186,7 +197,7 @@ function assumptionsIn({ assumptions }: Report, words: Words, table: Html | null
 function wholeVerdict({ readiness }: Report, words: Words): Annex[] {
   if (readiness === null) return [];
   const { blockers, unproven, acknowledged, remarks } = readiness;
-  if ([blockers, unproven, acknowledged, remarks].every(({ length }) => length <= MOST_FIRST_FINDINGS)) return [];
+  if ([blockers, unproven, acknowledged, remarks].every(({ length }) => length <= MOST_FIRST)) return [];
   const title = words.t('report.section.verdict');
   const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
   return [{ title, is_empty: false, shown: html`<section><h2>${title}</h2>${found}</section>` }];
@@ -194,7 +205,7 @@ function wholeVerdict({ readiness }: Report, words: Words): Annex[] {
 
 function wholeCompletion(report: Report, words: Words): Annex[] {
   const all = report.completion?.units.length ?? 0;
-  const shown = all > MOST_FIRST ? completion(report, words, all) : null;
+  const shown = all > MOST_FIRST_UNITS ? completion(report, words, all) : null;
   return shown === null ? [] : [{ title: words.t('report.section.completion'), is_empty: false, shown }];
 }
 
@@ -206,9 +217,11 @@ function leftOut(report: Report, { t }: Words, list: CutList): Content {
   return html` ${t('report.cut', { count })} ${command}`;
 }
 
-function commandFor({ merchant_id, period }: Report, part: string): Content {
-  const of = merchant_id === null ? '' : ` ${merchant_id}`;
-  return code(`puente report${of} --since ${period.since} --until ${period.until} --format csv --part ${part}`);
+/** @param report null where each line names its own merchant and period. */
+function commandFor(report: Pick<Report, 'merchant_id' | 'period'> | null, part: string): Content {
+  const { merchant_id = null, period } = report ?? {};
+  const of = [merchant_id ?? '', period === undefined ? '' : `--since ${period.since} --until ${period.until}`];
+  return code(['puente report', ...of, `--format csv --part ${part}`].filter((word) => word !== '').join(' '));
 }
 
 function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {
@@ -263,6 +276,7 @@ function certificate({ certificate: found, merchants: [one] }: Report, words: Wo
   if (found === null) return null;
   const { t } = words;
   const { merchant_id, last_legacy_day, quiet_days, units, acknowledged: accepted, audit_head, sign_off } = found;
+  const { period, began_on: began, deleted_before: gap } = found;
   const id = nameOf(words, merchant_id, one?.name);
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
   const facts = {
@@ -272,6 +286,9 @@ function certificate({ certificate: found, merchants: [one] }: Report, words: Wo
   const named = accepted.map(({ what, said }) => html`<li>${says(words, what, said)}</li>`);
   const rows = sign_off.map(({ as, name, signature, day }) => ({ as: t(`certificate.${as}`), name, signature, day }));
   return html`<section class="certificate"><h2>${t('certificate.title')}</h2><p>${t('certificate.says', facts)}</p>
+<p>${t('certificate.period', { since: words.time(period.since), until: words.time(period.until) })}${
+    began === null ? null : html` ${t('certificate.began', { on: words.day(began) })}`
+  }${gap === null ? null : html` ${t('certificate.deleted', { at: words.time(gap) })}`}</p>
 ${named.length === 0 ? null : html`<ul>${named}</ul>`}${tableOf(words, 'certificate.head', rows)}
 <p>${t('certificate.chain', { line: String(audit_head.sequence) })} <code>${audit_head.hash}</code></p></section>`;
 }

@@ -1,16 +1,13 @@
 /** A report as data: what happened in a period, for one merchant or the fleet; its forms are JSON, CSV and HTML. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
 import { languages } from '../../locales/words.ts';
 import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { lossWeights, verdicts } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { auditLine, chainView } from '../audit.ts';
-import { DAY_MS, instant, lane, merchantId, said, time } from '../fields.ts';
+import { instant, lane, merchantId, said, time } from '../fields.ts';
 import { receiverSums } from '../notices.ts';
-import type { Ports } from '../ports.ts';
 import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
@@ -269,9 +266,25 @@ const parts = {
 export type ReportPart = keyof typeof parts;
 export const reportParts = Object.keys(parts) as ReportPart[]; // the keys of the line above
 
+const { units, ...ofMerchant } = decommissionView.omit({ why_said: true }).shape;
+const { why_said: _said, ...ofUnit } = units.element.shape;
+/** What still needs legacy, of merchants whose work is all on orders: in JSON the `completion` of each. */
+const completionParts = {
+  completion: z.object(ofMerchant),
+  units: z.object({ merchant_id: ofMerchant.merchant_id, name: ofMerchant.name, ...ofUnit }),
+};
+
+export type CsvPart = ReportPart | keyof typeof completionParts;
+export const csvParts = [...reportParts, ...(Object.keys(completionParts) as CsvPart[])]; // the keys of both
+
 /** Columns of the part's table, in their order. */
-export function fieldsOf(part: ReportPart): readonly string[] {
-  const form = part === 'audit' ? parts.audit : parts[part].element;
+export function fieldsOf(part: CsvPart): readonly string[] {
+  const form =
+    part === 'completion' || part === 'units'
+      ? completionParts[part]
+      : part === 'audit'
+        ? parts.audit
+        : parts[part].element;
   return Object.keys(form.shape);
 }
 
@@ -303,6 +316,11 @@ export const report = z.object({
     .object({
       merchant_id: z.string(),
       issued_at: time,
+      period: z.object({ since: time, until: time }).describe('of the report'),
+      began_on: z.iso.date().nullable().describe('the UTC day of the first known call or move of the merchant'),
+      deleted_before: time
+        .nullable()
+        .describe('calls or sales of the period before it have been deleted by age; null: the period is whole'),
       last_legacy_day: z.iso.date().nullable(),
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),
@@ -346,33 +364,16 @@ export type SaleQuery = z.infer<typeof saleQuery>;
 /** The query of `GET /api/report`. `part` (one list, or every exchange) is for CSV, `language` for HTML. */
 export const reportQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
-  since: instant.exactOptional().describe('from (default: seven days before the end)'),
+  since: instant
+    .exactOptional()
+    .describe('from (default: seven days before the end; of a merchant on orders its first known call or move)'),
   until: instant.exactOptional().describe('to, not included (default: now)'),
   format: z.enum(['json', 'csv', 'html']).default('json').describe('form of the file'),
   part: z
-    .enum(['exchanges', 'sales', ...reportParts])
+    .enum(['exchanges', 'sales', ...csvParts])
     .default('sums')
     .describe('with csv: which list; sales and refunds are summed by lane, family, currency and outcome in `sums`'),
   ...saleQuery.shape,
   language: z.enum(languages).default('en').describe('with html: in which language people read it'),
 });
 export type ReportQuery = z.infer<typeof reportQuery>;
-
-/** @param usual_days length of a period without a start. @throws PuenteError bad_request for an empty period. */
-export function askOf(
-  { clock }: Pick<Ports, 'clock'>,
-  { merchant, since, until = clock.now() + 1 }: Pick<ReportQuery, 'merchant' | 'since' | 'until'>,
-  usual_days = 7,
-): ReportAsk {
-  const ask = { merchant_id: merchant ?? null, since: since ?? until - usual_days * DAY_MS, until };
-  if (until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
-  return ask;
-}
-
-export interface ReportAsk {
-  /** Null: the fleet. */
-  merchant_id: string | null;
-  /** Epoch ms, [since, until). */
-  since: number;
-  until: number;
-}

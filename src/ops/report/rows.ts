@@ -90,6 +90,21 @@ export function sumRow(words: Words, { what, lane, family, outcome, count, witho
   };
 }
 
+/** A sum between two moves of a merchant. @param move the line of the audit that it begins with, where it is at hand. */
+export function moveSumRow(
+  words: Words,
+  { merchant_id: _merchant, since, until: _until, line, before, after, ...sum }: Line<'move_sums'>,
+  move: Change = { ...changeOf({ action: 'stage', detail: { before, after } }), before, after },
+) {
+  const begins = line === null ? words.t('report.no_move') : changeIn(words, move);
+  return { since: timeOf(words, since), move: begins, ...sumRow(words, sum) };
+}
+
+/** The options of `puente report --part sales` that choose the sales of a sum. */
+function optionsOf({ what, lane, family, currency, outcome }: Line<'sums'>): string {
+  return `--what ${what} --lane ${lane} --family ${family} --currency ${currency} --outcome ${outcome}`;
+}
+
 /** The id of a merchant, and its name. */
 type MerchantIn = (id: string) => string;
 
@@ -103,21 +118,13 @@ function moneyRows(report: Report, words: Words, merchantIn: MerchantIn) {
       const { what, lane, family, currency, outcome } = sum;
       // Of calls on payments legacy alone has the rows.
       if (currency === null) return [];
-      const options = `--what ${what} --lane ${lane} --family ${family} --currency ${currency} --outcome ${outcome}`;
       const names = [`money.${what}`, `stage.${lane}`, `family.${family}`, `outcome.${outcome}`];
-      return [{ sum: names.map((name) => t(name)).join(', '), count, amount, command: code(options) }];
+      return [{ sum: names.map((name) => t(name)).join(', '), count, amount, command: code(optionsOf(sum)) }];
     }),
-    move_sums: report.move_sums.map(({ merchant_id, since, until: _until, line, before, after, ...one }) => ({
-      merchant: merchantIn(merchant_id),
-      since: timeOf(words, since),
-      move:
-        line === null
-          ? t('report.no_move')
-          : changeIn(
-              words,
-              listed.get(line) ?? { ...changeOf({ action: 'stage', detail: { before, after } }), before, after },
-            ),
-      ...sumRow(words, one),
+    move_sums: report.move_sums.map((one) => ({
+      merchant: merchantIn(one.merchant_id),
+      ...moveSumRow(words, one, listed.get(one.line ?? -1)),
+      command: code(`${one.merchant_id} --since ${one.since} --until ${one.until} ${optionsOf(one)}`),
     })),
     unmatched: report.unmatched.map(
       ({ state, known_to, id, order_id, found_at, merchant_id, unit, what, said, ...one }) => ({
@@ -251,11 +258,10 @@ function auditRow(
   };
 }
 
+type Change = Pick<Line<'decisions'>, 'change' | 'change_said' | 'before' | 'after'>;
+
 /** In words; the recorded facts of a line that an earlier version wrote in another form. */
-function changeIn(
-  words: Words,
-  { change, change_said, before, after }: Pick<Line<'decisions'>, 'change' | 'change_said' | 'before' | 'after'>,
-): Content {
+function changeIn(words: Words, { change, change_said, before, after }: Change): Content {
   if (change_said.length > 0) return saysEach(words, change, change_said, '; ');
   return after === null ? null : recorded(words, `${factText(before) || 'none'} → ${factText(after) || 'none'}`);
 }

@@ -15,7 +15,8 @@ import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '.
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import { decisionLines, type FoundMismatch, type Move } from './decisions.ts';
-import { type Line, type MoneyLine, outcomesOfMoney, type Report, type ReportAsk, type SaleQuery } from './report.ts';
+import type { ReportAsk } from './period.ts';
+import { type Line, type MoneyLine, outcomesOfMoney, type Report, type SaleQuery } from './report.ts';
 import type { Tally } from './tally.ts';
 
 /** Rows per page: so few that payments between two pages are not delayed. */

@@ -13,7 +13,8 @@ import { slicesOf } from '../notices.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn, whyLost } from '../readiness/coverage.ts';
 import { type Mismatches, merchantReadiness } from '../readiness/readiness.ts';
-import type { Line, Report, ReportAsk } from './report.ts';
+import type { ReportAsk } from './period.ts';
+import type { Line, Report } from './report.ts';
 import type { Tally } from './tally.ts';
 
 /** Blockers per merchant in a fleet's report, so that a few merchants don't fill it; each line has the number. */

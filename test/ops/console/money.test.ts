@@ -158,4 +158,40 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     }
     expect(problems).toEqual([]);
   });
+
+  it('each sum between two moves opens its sales, to the millisecond of the move', async () => {
+    const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+    const body = { stage: 'canary', share: 100, reason: 'every unit stays on orders', revision };
+    const moved = await shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body });
+    expect(moved.status, moved.text).toBe(200);
+    await shop.clearFaults();
+    const device = shop.freshDevice();
+    const after = await sell(device, 3100);
+    await shop.atTerminal('pay', { device });
+    await eventually(
+      () => listed('paid'),
+      (found) => found.length === 3,
+    );
+    const { page, go, problems, seriousFindings } = await open(ANA);
+    for (const [amount, ids] of [
+      ['40.50', paid],
+      ['31.00', [after]],
+    ] as const) {
+      await go(`/reports/sums?merchant=${ARGENTINA}`);
+      const row = page.locator('#sums tbody tr').filter({ hasText: '700100200' }).filter({ hasText: amount });
+      expect(await seriousFindings()).toEqual([]);
+      const href = (await row.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
+      const csv = await (await page.request.get(shop.app.ops_url + href)).text();
+      expect(csv.split('\r\n').slice(1, -1)).toHaveLength(ids.length);
+      for (const id of ids) expect(csv).toContain(id);
+      await row.getByRole('link', { name: 'list' }).click();
+      await page.locator('#state').waitFor();
+      expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(ids.toSorted());
+      // The form holds the millisecond, and asks for the same again.
+      await page.getByRole('button', { name: 'Show' }).click();
+      await page.waitForURL(/outcome|state=paid/);
+      expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(ids.toSorted());
+    }
+    expect(problems).toEqual([]);
+  });
 });

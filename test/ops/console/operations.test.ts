@@ -180,6 +180,10 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await row.getByLabel('Reason').fill('a shop called');
     await row.getByRole('button', { name: 'End it now' }).click();
     await row.getByText('aborted').waitFor();
+    const [calls, units] = await Promise.all(
+      ['Calls refused', 'Units refused'].map((name) => row.locator(`td[data-name="${name}"]`).innerText()),
+    );
+    expect([calls, units]).toEqual(['1', '0']);
     // Its window leads to who was refused in it.
     await row.locator('th a').click();
     await page.waitForURL(/\/brownouts\/[0-9a-f-]{36}$/);

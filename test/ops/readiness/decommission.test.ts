@@ -15,6 +15,7 @@ const clock = {
   now: () => Date.now() + passed_ms,
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 };
+const began = Date.now();
 const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, { clock }));
 
 async function asked<View>(path: string): Promise<View> {
@@ -25,6 +26,16 @@ async function asked<View>(path: string): Promise<View> {
 
 const use = () => asked<DecommissionView>(`/api/merchants/${ARGENTINA}/decommission`);
 const report = () => asked<Report>(`/api/report?merchant=${ARGENTINA}`);
+/** The lines of a part without its header: of the merchant and, equal, of the fleet. */
+async function csv(part: string): Promise<string> {
+  const [own, fleet] = await Promise.all(
+    [`&merchant=${ARGENTINA}`, ''].map((of) => bench.ops(`/api/report?format=csv&part=${part}${of}`)),
+  );
+  expect([own?.status, own?.text]).toEqual([200, fleet?.text]);
+  const [header = '', ...lines] = own?.text.split('\r\n') ?? [];
+  expect(header).toMatch(/^"merchant_id","name",.*"open_on_legacy"/);
+  return lines.join('\r\n');
+}
 const page = async (language: string) =>
   (await bench.ops(`/api/report?merchant=${ARGENTINA}&format=html&language=${language}`)).text;
 const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
@@ -44,6 +55,7 @@ describe('a merchant', () => {
     });
     await bench.till(`${INTENTS}/${id}`, { method: 'DELETE' });
     expect(await report()).toMatchObject({ readiness: { about: 'next_move' }, completion: null, certificate: null });
+    for (const part of ['completion', 'units']) expect(await csv(part)).toBe('');
   });
 
   it('on orders is told when legacy was last called, and what is missing', async () => {
@@ -61,6 +73,12 @@ describe('a merchant', () => {
     const html = await page('en');
     expect(html).toContain('Not complete: all its new work is on orders');
     expect(html).not.toContain('Certificate of completion');
+    expect(await csv('units')).toMatch(
+      new RegExp(`^"${ARGENTINA}",,"point:${DEVICE}","orders","20[^"]+Z","point.cancel_intent",0,0,"?false"?,"`),
+    );
+    expect(await csv('completion')).toMatch(
+      new RegExp(`^"${ARGENTINA}",,"orders","?false"?,"Legacy was last called on`),
+    );
     const ran = await cli('decommission', ARGENTINA);
     expect([ran.code, ran.out]).toEqual([3, expect.stringContaining(`${ARGENTINA} STILL NEEDS LEGACY.`)]);
     expect((await cli('can-migrate', ARGENTINA)).out).toContain(`${ARGENTINA} is on orders. Not complete`);
@@ -88,6 +106,15 @@ describe('a merchant', () => {
       ['operator', ''],
       ['auditor', ''],
     ]);
+    // Without a start it covers the whole migration; the first sale was made on legacy.
+    const began_on = new Date(began).toISOString().slice(0, 10);
+    const period = { since: `${began_on}T00:00:00.000Z` };
+    expect(certificate).toMatchObject({ period, began_on, deleted_before: null });
+    expect((await report()).sums).toMatchObject([{ what: 'sale', lane: 'legacy', outcome: 'canceled', count: 1 }]);
+    const later = new Date(began + 2 * DAY_MS).toISOString();
+    expect(await asked<Report>(`/api/report?merchant=${ARGENTINA}&since=${later}`)).toMatchObject({
+      ...{ period: { since: later }, sums: [], certificate: { period: { since: later } } },
+    });
     for (const [language, ...texts] of [
       ['en', 'Certificate of completion', 'Signature', 'its one terminal or point of sale does not need legacy'],
       ['es', 'Certificado de finalización', 'Firma', 'no necesita legacy'],
@@ -160,6 +187,7 @@ describe('a merchant', () => {
   it('is a line of the fleet', async () => {
     const { merchants } = await asked<FleetDecommissionView>('/api/decommission');
     expect(merchants).toMatchObject([{ merchant_id: ARGENTINA, may_go: true, units: 1, units_free: 1 }]);
+    for (const part of ['completion', 'units']) expect(await csv(part)).toMatch(/^"700100200","Farmacia Sol",.*true/);
     const ran = await cli('decommission');
     expect([ran.code, ran.out]).toEqual([0, expect.stringContaining('1 of 1')]);
     for (const [id, status] of Object.entries({ nobody: 400, [ARGENTINA.slice(1)]: 404 }))

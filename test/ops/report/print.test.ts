@@ -1,8 +1,12 @@
-/** A day of one merchant, printed by a real Chromium: two pages first (verdict, sums, findings), annexes from the third, six at most. */
+/**
+ * A day of one merchant and nine days of a fleet, printed by a real Chromium: two pages first (verdict, sums, findings),
+ * annexes from the third; six at most for a merchant.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Language, languages, loadWords } from '../../../src/locales/words.ts';
@@ -24,6 +28,11 @@ const clock = {
 /** Sales on each lane. */
 const SALES = 24;
 
+/** Of the fleet, with the merchant above. */
+const MERCHANTS = 40;
+/** Two, and of the annexes one for two merchants: their moves, the sums between those, and what is to be judged. */
+const MOST_PAGES_OF_FLEET = 20;
+
 describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
   const directory = mkdtempSync(join(tmpdir(), 'puente-print-'));
   let status = 200;
@@ -43,19 +52,19 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
       () => state(id),
       (one) => one !== 'OPEN' && one !== 'ON_TERMINAL',
     );
-  const report = async (language = ''): Promise<string> => {
+  const report = async (language = '', of = `merchant=${ARGENTINA}&`): Promise<string> => {
     const form = language === '' ? 'format=json' : `format=html&language=${language}`;
-    const answer = await shop.ops(`/api/report?merchant=${ARGENTINA}&since=${since}&${form}`);
+    const answer = await shop.ops(`/api/report?${of}since=${since}&${form}`);
     expect(answer.status).toBe(200);
     return answer.text;
   };
   // The merchant's own calls may change its revision in between.
-  const move = (stage: string) =>
+  const move = (stage: string, merchant = ARGENTINA) =>
     eventually(
       async () => {
-        const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+        const { revision } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision: number }; // every view has one
         const body = { stage, reason: 'agreed with the shop', revision };
-        return shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body });
+        return shop.ops(`/api/merchants/${merchant}/stage`, { method: 'PUT', body });
       },
       ({ status: answered }) => answered === 200,
     );
@@ -143,10 +152,20 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
     expect(answer.status, answer.text).toBe(201);
   }
 
-  async function open(language: Language): Promise<void> {
+  async function open(language: Language, of?: string): Promise<void> {
     const file = join(directory, `day-${language}.html`);
-    writeFileSync(file, await report(language));
+    writeFileSync(file, await report(language, of));
     await page.goto(pathToFileURL(file).href);
+  }
+
+  async function expectWholeWords(): Promise<void> {
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize(PAPER);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
+    const { broken, words } = (await page.evaluate(BROKEN_WORDS)) as { broken: string[]; words: number }; // made below
+    expect(words).toBeGreaterThan(1_000);
+    expect(broken).toEqual([]);
+    await page.emulateMedia({ media: null });
   }
 
   /** The pages of the printed file, each with its headings. */
@@ -171,13 +190,7 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
 
   it.each(languages)('in %s: no word is broken, and nothing is cut at the side of a page', async (language) => {
     await open(language);
-    await page.emulateMedia({ media: 'print' });
-    await page.setViewportSize(PAPER);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PAPER.width);
-    const { broken, words } = (await page.evaluate(BROKEN_WORDS)) as { broken: string[]; words: number }; // made below
-    expect(words).toBeGreaterThan(1_000);
-    expect(broken).toEqual([]);
-    await page.emulateMedia({ media: null });
+    await expectWholeWords();
   });
 
   it('the whole of the settings and limitations is on the screen, beside what paper has of them', async () => {
@@ -226,7 +239,75 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
       expect(await block.evaluate(BREAKS)).toBe('avoid');
     }
   });
+
+  describe(`with ${MERCHANTS} merchants`, () => {
+    beforeAll(async () => {
+      multiply(join(shop.data_dir, 'puente.db'));
+      for (let nth = 1; nth < MERCHANTS; nth++) {
+        const merchant = idOfCopy(nth);
+        await shop.notify(merchant, { name: `${NAMES[nth % NAMES.length]} ${nth}` });
+        for (const stage of ['shadow', 'orders'].slice(0, nth % 3)) await move(stage, merchant);
+      }
+    }, 120_000);
+
+    it.each(languages)('in %s: verdict and sums, then findings, then annexes; no name is broken', async (language) => {
+      await open(language, '');
+      const { t } = loadWords()[language];
+      const pages = await printed();
+      expect(pages.length, JSON.stringify(pages)).toBeLessThanOrEqual(MOST_PAGES_OF_FLEET);
+      const [first = [], second = [], third = []] = pages;
+      expect(first).toEqual([
+        t('report.title.fleet'),
+        ...['verdict', 'sums'].map((name) => t(`report.section.${name}`)),
+      ]);
+      expect(second).toEqual(['unmatched', 'approvals', 'findings'].map((name) => t(`report.section.${name}`)));
+      expect(third[0]).toBe(t('report.annexes'));
+      for (const name of ['opens', 'merchants', 'move_sums', 'decisions'])
+        expect(pages.flat()).toContain(t(`report.section.${name}`));
+      const merchants = page.locator('table').filter({ hasText: t('report.head.open_differences') });
+      expect(await merchants.locator('tbody tr').count()).toBe(MERCHANTS);
+      await expectWholeWords();
+    });
+  });
 });
+
+/** As shops are called: long, with accents. */
+const NAMES = ['Panadería y Confitería La Esquina', 'Farmácia São João Botafogo', 'Ferretería Núñez e Hijos'];
+
+const idOfCopy = (nth: number): string => String(700_200_000 + nth);
+
+/** Copies the merchant's row (without its secrets), its calls and its sales on legacy and on orders, for each other one. */
+function multiply(path: string): void {
+  const database = new Database(path);
+  const copy = (table: string, own: Readonly<Record<string, string>>, where = 'true'): void => {
+    const names = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table);
+    const columns = names.filter((name) => name !== 'sequence');
+    database
+      .prepare(
+        `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${MERCHANTS - 1})
+         INSERT INTO ${table} (${columns.join(', ')})
+         SELECT ${columns.map((name) => own[name] ?? name).join(', ')} FROM counted, (SELECT * FROM ${table} WHERE ${where})`,
+      )
+      .run();
+  };
+  const merchant = `'' || (700200000 + n)`;
+  const as = (id: string): string => `substr(${id}, 1, 24) || printf('%04d', n) || substr(${id}, 29)`;
+  const links = { legacy_id: as('legacy_id'), idempotency_key: as('idempotency_key'), order_id: `order_id || n` };
+  const secrets = { sealed_notice_url: 'NULL', sealed_notice_secret: 'NULL', sealed_credential: 'NULL' };
+  database.transaction(() => {
+    const settings = `json_set(settings, '$.stage', 'legacy')`;
+    copy('merchants', { id: merchant, settings, ...secrets });
+    copy('exchanges', { id: `id || '-' || n`, merchant_id: merchant }, 'merchant_id IS NOT NULL');
+    for (const table of ['traffic', 'seen_units']) copy(table, { merchant_id: merchant });
+    copy('legacy_sales', { id: as('id'), legacy_id: as('legacy_id'), merchant_id: merchant });
+    // Two sales of one in five merchants are approved twice.
+    const twice = `json_set(order_json, '$.transactions.payments[1]', order_json -> '$.transactions.payments[0]')`;
+    const order_json = `CASE WHEN order_json IS NOT NULL AND n % 5 = 0 AND amount_minor IN (1602, 1603) THEN ${twice} ELSE order_json END`;
+    const own = { ...links, merchant_id: merchant, merchant_order_id: 'NULL', order_json };
+    copy('links', own, `state IN ('DONE', 'LOST')`);
+  })();
+  database.close();
+}
 
 const plain = (sentence: string): string => sentence.replaceAll('`', '');
 

@@ -9,7 +9,8 @@ import { say } from '../../../src/locales/message.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import { noteMismatch } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
-import type { MoneyLine, Report } from '../../../src/ops/report/report.ts';
+import type { ReportAsk } from '../../../src/ops/report/period.ts';
+import type { MoneyLine, Report, SaleQuery } from '../../../src/ops/report/report.ts';
 import { salePages, unmatchedOf, wholeList } from '../../../src/ops/report/sales.ts';
 import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
@@ -33,6 +34,9 @@ import { newFolder, openStore } from '../../store/sqlite/kit.ts';
 /** 2^53 − 1: two of these are no exact double any more. */
 const MOST = Number.MAX_SAFE_INTEGER;
 const ASK = { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 };
+
+/** Moves of a merchant, to the millisecond. */
+const MOVED_AT = [NOON - 5_003, NOON - 2_501] as const;
 
 interface Engine {
   store: Store;
@@ -138,8 +142,9 @@ const ENGINES = [
 const WITHOUT_ROW = '700100299';
 const merchant_id = fc.constantFrom(MERCHANT, OTHER_MERCHANT, WITHOUT_ROW);
 const family = fc.constantFrom('point' as const, 'qr' as const);
-/** Also just outside of the period. */
-const created_at = fc.constantFrom(ASK.since - 1, ASK.since, NOON - 5_000, NOON - 1, NOON, NOON + 1);
+/** Also just outside of the period, and around each move. */
+const around = MOVED_AT.flatMap((at) => [at - 1, at]);
+const created_at = fc.constantFrom(ASK.since - 1, ASK.since, ...around, NOON - 1, NOON, NOON + 1);
 const amount_minor = fc.oneof(fc.integer({ min: 1, max: 9_999_999 }), fc.constant(MOST));
 const statuses = ['processed', 'refunded', 'canceled', 'expired', 'failed', 'created', 'resting'];
 const onOrders = fc.record({
@@ -252,11 +257,13 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
         subject: id,
       });
     const detail = { before: { stage: 'legacy' }, after: { stage: 'orders' } };
-    await store.audit.appendAudit({ ...made, action: 'stage', subject: MERCHANT, at: NOON - 5_000, detail });
+    for (const at of MOVED_AT)
+      await store.audit.appendAudit({ ...made, action: 'stage', subject: MERCHANT, at, detail });
     await store.exchanges.recordExchanges([
       newExchange({ operation: 'point.read_intent', lane: 'legacy', merchant_id: WITHOUT_ROW }),
     ]);
     const ports = portsAt(store, () => NOON);
+    const spans_seen = new Set<string>();
     await fc.assert(
       // Each history is added to the ones before it: the sums grow beyond what a double holds.
       fc.asyncProperty(histories, async (history) => {
@@ -267,23 +274,33 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
           return [String(sum), [Number(count), Number(without_amount), sum_minor]];
         });
         expect(sumsOf(report.sums)).toEqual(Object.fromEntries(independent));
-        const opened: MoneyLine[] = [];
-        for await (const page of salePages(ports, ASK, null)) opened.push(...page);
+        const salesOf = async (ask: ReportAsk, query: SaleQuery = {}): Promise<MoneyLine[]> => {
+          const found: MoneyLine[] = [];
+          for await (const page of salePages(ports, ask, null, query)) found.push(...page);
+          return found;
+        };
+        const queryOf = ({ what, lane, family: of, currency, outcome }: Report['sums'][number]) => {
+          return { what, lane, family: of, currency: String(currency), outcome };
+        };
+        const opened = await salesOf(ASK);
         expect(added(opened)).toEqual(sumsOf(report.sums));
-        for (const line of report.sums) {
-          const { what, lane, family: of, currency, outcome } = line;
-          const query = { what, lane, family: of, currency: String(currency), outcome };
-          const own: MoneyLine[] = [];
-          for await (const page of salePages(ports, ASK, null, query)) own.push(...page);
-          expect(added(own)).toEqual(sumsOf([line]));
+        for (const line of report.sums) expect(added(await salesOf(ASK, queryOf(line)))).toEqual(sumsOf([line]));
+        // A sum between moves is opened by its merchant and its span.
+        for (const [since, lines] of Map.groupBy(report.move_sums, (line) => line.since)) {
+          spans_seen.add(since);
+          const [line] = lines as [Report['move_sums'][number]]; // a group has one at least
+          const ask = { merchant_id: line.merchant_id, since: Date.parse(since), until: Date.parse(line.until) };
+          expect(added(await salesOf(ask))).toEqual(sumsOf(lines));
+          expect(added(await salesOf(ask, queryOf(line)))).toEqual(sumsOf([line]));
         }
-        // Before and after a move: each sale is in exactly one of its merchant's spans.
-        const spans = opened.filter((one) => one.merchant_id === MERCHANT);
-        const before = spans.filter(({ at }) => Date.parse(at) < NOON - 5_000);
-        expect(sumsOf(report.move_sums.filter(({ line }) => line === null))).toEqual(added(before));
-        expect(sumsOf(report.move_sums.filter(({ line }) => line !== null))).toEqual(
-          added(spans.filter((one) => !before.includes(one))),
-        );
+        // Before and after each move: each sale is in exactly one of its merchant's spans.
+        const own = opened.filter((one) => one.merchant_id === MERCHANT);
+        for (const since of [ASK.since, ...MOVED_AT]) {
+          const until = MOVED_AT.find((at) => at > since) ?? ASK.until;
+          const within = own.filter(({ at }) => Date.parse(at) >= since && Date.parse(at) < until);
+          const lines = report.move_sums.filter((line) => Date.parse(line.since) === since);
+          expect(sumsOf(lines)).toEqual(added(within));
+        }
         // Approvals: one for a paid sale, none for any other.
         const wrong = opened.filter(
           ({ approvals, outcome }) => approvals !== null && approvals !== (outcome === 'paid' ? 1 : 0),
@@ -293,6 +310,7 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
       }),
       { numRuns: 5, endOnFailure: true },
     );
+    expect(spans_seen.size).toBe(MOVED_AT.length + 1);
     const huge = (await read(sql)).filter(
       ({ minor }) => BigInt(String(minor ?? 0).replace(/\.0*$/, '')) > BigInt(MOST),
     );

@@ -21,6 +21,39 @@ export const stateBugs: Bug[] = [
     ],
   },
   {
+    name: 'ramp goes up beside faults',
+    test: null,
+    edits: [
+      {
+        file: 'ops/moves/ramp-decision.ts',
+        from: 'if (!isUntouched(facts)) yield faultsOf(facts, evidence.calls);',
+        to: 'if (facts.stop_share < 0) yield faultsOf(facts, evidence.calls);',
+      },
+    ],
+  },
+  {
+    name: 'ramp goes up though orders is slow',
+    test: null,
+    edits: [
+      {
+        file: 'ops/moves/ramp-decision.ts',
+        from: 'yield latencyOf(facts, evidence.calls);',
+        to: 'if (isUntouched(facts)) yield latencyOf(facts, evidence.calls);',
+      },
+    ],
+  },
+  {
+    name: 'ramp goes up beside open findings',
+    test: null,
+    edits: [
+      {
+        file: 'ops/moves/ramp-decision.ts',
+        from: "for (const what of evidence.open) yield { name: 'findings', is_met: false, what };",
+        to: '',
+      },
+    ],
+  },
+  {
     name: 'webhook payload trusted as state',
     test: null,
     edits: [

@@ -1,6 +1,10 @@
-/** Ramps, by their audit lines alone: no step is left out, none is made against a stop or a pause, and the rows agree. */
+/**
+ * Ramps, by their audit lines: no step is left out, none is made against a stop or a pause, and the rows agree. By the
+ * calls that were recorded and the sales in doubt: none is made against what its time has shown.
+ */
 import { z } from 'zod';
-import type { Rule } from './evidence.ts';
+import type { RecordedCall } from '../history.ts';
+import type { Evidence, Rule } from './evidence.ts';
 
 /** Of the ramps that the simulation starts (`acts.ts`). */
 export const RAMP = { steps: [60, 80, 100], soak_ms: 20_000, min_sales: 1 };
@@ -28,7 +32,8 @@ interface Place {
 }
 
 /** P16: every step of a ramp is one line, allowed by what the lines before it say. */
-export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
+export const rampsHold: Rule = (evidence) => {
+  const { audits, merchants, clocks } = evidence;
   const wrong: string[] = [];
   const ramps = new Map<string, Watched>();
   const trips = new Map<string, Set<unknown>>();
@@ -82,6 +87,8 @@ export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
     if (!is_back && place.step > 0) {
       if ((sales ?? 0) < RAMP.min_sales) wrong.push(`${name} was made after ${sales} sales`);
       if (clocks.length === 0 && at < place.since + RAMP.soak_ms) wrong.push(`${name} was made too early`);
+      if (clocks.length === 0 && sales !== null)
+        wrong.push(...shownAgainst(evidence, subject, place.since, at).map((why) => `${name} was made beside ${why}`));
     }
     Object.assign(place, { step: to, since: at, is_tripped: false });
   }
@@ -93,4 +100,48 @@ export const rampsHold: Rule = ({ audits, merchants, clocks }) => {
 
 function isAt({ stage, share }: { stage: string; share: number }, wanted: number | undefined): boolean {
   return wanted === 100 ? stage === 'orders' : stage === 'canary' && share === wanted;
+}
+
+/** Calls are recorded a moment after their end, and counted once they are five seconds old. */
+const COUNTED_AFTER_MS = 6_000;
+/** Between a decision and its line. */
+const MOMENT_MS = 1_000;
+/** Percent: half of `safety.fault_share` as it is by default. */
+const MOST_FAULTS = 5;
+/** A till on orders waits no longer than twice as long as on legacy, and half a second. */
+const mostOf = (legacy_ms: number): number => 2 * legacy_ms + 500;
+/** So many are measured by the slowest: fewer than one in twenty may be slower than the 95th percentile. */
+const FEWER_THAN = 20;
+const CREATE = /^(point\.create_intent|qr_v1\.(create|replace)\w*|qr\.(put_order|create_code|put_code)\w*)$/;
+
+/** What held the step, whenever within a moment of its line it was decided, in words. @param since, at epoch ms. */
+function shownAgainst({ recorded, links }: Evidence, merchant_id: string, since: number, at: number): string[] {
+  const own = recorded.filter((call) => call.merchant_id === merchant_id);
+  const may_count = own.filter((call) => call.at >= since - MOMENT_MS && call.at <= at);
+  const must_count = own.filter(
+    (call) => call.at >= since + MOMENT_MS && call.at + call.duration_ms <= at - COUNTED_AFTER_MS,
+  );
+  const onOrders = (calls: readonly RecordedCall[]): RecordedCall[] => calls.filter(({ lane }) => lane === 'orders');
+  const faults = onOrders(must_count).filter(({ outcome }) => outcome === 'fault').length;
+  const calls = onOrders(may_count).length;
+  const waits = (of: readonly RecordedCall[]): number[] =>
+    of.flatMap((call) => (call.outcome === 'ok' && CREATE.test(call.operation) ? [Math.ceil(call.duration_ms)] : []));
+  const legacy_ms = Math.max(0, ...waits(may_count.filter(({ lane }) => lane === 'legacy')));
+  const orders = waits(onOrders(may_count));
+  const orders_ms = Math.max(0, ...waits(onOrders(must_count)));
+  const doubts = links.filter(
+    ({ merchant_id: owner, doubted_at, known_at }) =>
+      owner === merchant_id &&
+      doubted_at !== null &&
+      doubted_at < at - MOMENT_MS &&
+      (known_at === null || known_at > at + MOMENT_MS),
+  );
+  return [
+    ...(faults > 0 && faults * 100 >= calls * MOST_FAULTS ? [`${faults} faults of ${calls} calls`] : []),
+    ...(orders.length === 0 ? ['no create on orders that was measured'] : []),
+    ...(orders.length < FEWER_THAN && orders_ms > mostOf(legacy_ms)
+      ? [`a create of ${orders_ms} ms, where legacy takes ${legacy_ms} ms`]
+      : []),
+    ...(doubts.length > 0 ? [`${doubts.length} sales in doubt`] : []),
+  ];
 }

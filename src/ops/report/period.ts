@@ -1,0 +1,96 @@
+/** The period of a report: as asked for, else the last seven days; of a merchant on orders its whole migration. */
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
+import { DAY_MS, dayOf, HOUR_MS } from '../fields.ts';
+import type { Ports } from '../ports.ts';
+import { isAllOnOrders } from '../readiness/legacy-use.ts';
+import { merchantOf } from '../seen.ts';
+import type { ReportQuery } from './report.ts';
+
+export interface ReportAsk {
+  /** Null: the fleet. */
+  merchant_id: string | null;
+  /** Epoch ms, [since, until). */
+  since: number;
+  until: number;
+}
+
+type Asked = Pick<ReportQuery, 'merchant' | 'since' | 'until'>;
+
+/** Of a period without a start. */
+const USUAL_MS = 7 * DAY_MS;
+/** A merchant has some ten moves, one for each step of its ramps. */
+const MOST_MOVES = 10_000;
+
+/** @throws PuenteError bad_request for an empty period. */
+export function askOf({ clock }: Pick<Ports, 'clock'>, { merchant, since, until = clock.now() + 1 }: Asked): ReportAsk {
+  const ask = { merchant_id: merchant ?? null, since: since ?? until - USUAL_MS, until };
+  if (until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
+  return ask;
+}
+
+/** As `askOf`; without a start the report of a merchant whose work is all on orders covers its whole migration. */
+export async function reportAskOf(ports: Ports, query: Asked): Promise<ReportAsk> {
+  const ask = askOf(ports, query);
+  const { merchant_id, until } = ask;
+  if (query.since !== undefined || merchant_id === null) return ask;
+  if (!isAllOnOrders(ports.settings, await merchantOf(ports, merchant_id))) return ask;
+  const since = (await migrationOf(ports, merchant_id)).began_on * DAY_MS;
+  return since < until ? { ...ask, since } : ask;
+}
+
+/** First days (since 1970-01-01 UTC); infinite where none is known. */
+interface Migration {
+  /** Of a call or a move. */
+  began_on: number;
+  called_on: number;
+  /** Of a sale on orders. */
+  sold_on: number;
+}
+
+/** From what retention never deletes, or after calls and sales: units, the audit chain, and sums by day. */
+async function migrationOf({ store, tables }: Ports, merchant_id: string): Promise<Migration> {
+  const [units, traffic, moves] = await Promise.all([
+    store.evidence.units(merchant_id),
+    store.evidence.traffic({ merchant_id }),
+    store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, MOST_MOVES),
+  ]);
+  const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
+  const sales = traffic.filter((row) => row.lane === 'orders' && row.outcome === 'ok' && creates.has(row.operation));
+  const called_on = Math.min(...units.map(({ first_at }) => dayIn(first_at)), ...traffic.map(({ day }) => day));
+  return {
+    called_on,
+    began_on: Math.min(called_on, ...moves.map(({ at }) => dayIn(at))),
+    sold_on: Math.min(...sales.map(({ day }) => day)),
+  };
+}
+
+/**
+ * What a certificate says of its period. `deleted_before`: epoch ms before which calls or sales of the period are not
+ * stored any more; null: all are.
+ */
+export async function coverageOf(
+  ports: Ports,
+  merchant_id: string,
+  { since, until }: ReportAsk,
+): Promise<{ began_on: string | null; deleted_before: number | null }> {
+  const { store } = ports;
+  const { began_on, called_on, sold_on } = await migrationOf(ports, merchant_id);
+  const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
+  const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
+  const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
+  const gaps = [
+    // Sales on legacy are deleted with the calls.
+    ...(dayIn(calls_since) > Math.max(dayIn(since), called_on) ? [calls_since] : []),
+    // A sale is created while its call lasts: perhaps on the next day.
+    ...(dayIn(sales_since - HOUR_MS) > Math.max(dayIn(since), sold_on) ? [sales_since] : []),
+  ];
+  return {
+    began_on: Number.isFinite(began_on) ? dayOf(began_on * DAY_MS) : null,
+    deleted_before: gaps.length === 0 ? null : Math.max(...gaps),
+  };
+}
+
+function dayIn(at: number): number {
+  return Math.floor(at / DAY_MS);
+}

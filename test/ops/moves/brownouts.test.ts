@@ -1,0 +1,67 @@
+/** A list of brown-outs counts the calls and units that each refused, on a real store; what age has deleted is not counted as none. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { viewBrownouts, viewRefused } from '../../../src/ops/moves/brownouts.ts';
+import type { Ports } from '../../../src/ops/ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from '../../store/contract/harness.ts';
+import { openHarness } from '../../store/sqlite/kit.ts';
+
+const FIRST = NOON - 3 * DAY_MS;
+const SECOND = NOON - DAY_MS;
+const signal = new AbortController().signal;
+let harness: Harness;
+let ports: Ports;
+
+const windowAt = (id: string, from: number, aborted_at: number | null = null) => {
+  return { id, from, until: from + 10 * MINUTE_MS, reason: 'drill', aborted_at };
+};
+const refused = (at: number, change = {}) =>
+  newExchange({ at, operation: 'point.create_intent', status: 503, outcome: 'business', ...change });
+const counts = async (): Promise<unknown[]> =>
+  (await viewBrownouts(ports, undefined, signal)).map((one) => [one.id, one.calls_refused, one.units_refused]);
+
+beforeEach(async () => {
+  harness = await openHarness();
+  ports = portsAt(harness.store, () => NOON);
+  const aborted = windowAt('second', SECOND, SECOND + 5 * MINUTE_MS);
+  const brownouts = [windowAt('first', FIRST), aborted];
+  await setMerchant(harness.store, MERCHANT, { brownouts });
+  await setMerchant(harness.store, OTHER_MERCHANT, { brownouts: [aborted, windowAt('to come', NOON + DAY_MS)] });
+  await harness.store.exchanges.recordExchanges([
+    refused(FIRST),
+    refused(FIRST + 1, { unit: null, operation: 'point.list_devices' }),
+    newExchange({ at: FIRST + 2 }),
+    refused(SECOND - 1),
+    refused(SECOND),
+    refused(SECOND + 1, { operation: 'point.change_mode' }),
+    refused(SECOND + 2, { merchant_id: OTHER_MERCHANT }),
+    refused(SECOND + 3, { merchant_id: OTHER_MERCHANT, unit: 'qr:SUC001POS001', operation: 'qr.put_order' }),
+    refused(SECOND + 4, { outcome: 'fault' }),
+    refused(SECOND + 5, { status: 409 }),
+    refused(SECOND + 6, { lane: 'orders' }),
+    refused(SECOND + 7, { merchant_id: '700100999' }),
+    refused(SECOND + 5 * MINUTE_MS),
+  ]);
+});
+afterEach(() => harness.dispose());
+
+it('each line has the calls and units that it refused until it ended, of all its merchants; its page has the same', async () => {
+  expect(await counts()).toEqual([
+    ['to come', 0, 0],
+    ['second', 4, 3],
+    ['first', 2, 1],
+  ]);
+  const { refused: rows, ...window } = await viewRefused(ports, 'second', signal);
+  expect(window).toMatchObject({ calls_refused: 4, units_refused: 3 });
+  expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
+});
+
+it('a window of which calls have been deleted has no count, and no line says none', async () => {
+  await harness.store.exchanges.tidyExchanges(FIRST + 1, 0, 100);
+  expect(await counts()).toEqual([
+    ['to come', 0, 0],
+    ['second', 4, 3],
+    ['first', null, null],
+  ]);
+});
