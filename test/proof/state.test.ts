@@ -9,8 +9,16 @@ import {
   merchantOrderOfPayment,
   syntheticPaymentId,
 } from '../../src/proxy/ids.ts';
-import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
-import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
+import { type Link, slotOf, terminalOf, unitOf, wasCanceledByUs } from '../../src/proxy/sales/link.ts';
+import {
+  type AdvanceRules,
+  advance,
+  approvalFault,
+  approvalsOf,
+  cashOf,
+  hasEndedRefund,
+  sumsOf,
+} from '../../src/proxy/sales/order-transition.ts';
 import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
 import { orderOf, PAID } from './stand.ts';
 
@@ -229,4 +237,137 @@ describe('what went back of a QR sale', () => {
     const link = { ...live({ ...SALE, merchant_order_id: 9 }), ...first.change };
     expect(advance(link, sold(after, 2), tables, rules).notices).toHaveLength(notices);
   });
+});
+
+describe('the sums of a sale of 15.00', () => {
+  const payment = { id: 'PAY1', amount: '15.00', status: 'processed' };
+  const node = (change: object) => ({
+    id: 'REF1',
+    transaction_id: 'PAY1',
+    amount: '5.00',
+    status: 'processed',
+    ...change,
+  });
+  const sums = (payments: object[] | undefined, refunds: object[] = []) => {
+    const { paid_minor, refunded_minor, ever_refunded_minor, sale_minor } = sumsOf(
+      order({ transactions: { payments, refunds } }),
+      1500,
+      2,
+    );
+    return [paid_minor, refunded_minor, ever_refunded_minor, sale_minor];
+  };
+
+  it.each<[string, object[] | undefined, object[], number[]]>([
+    ['without a payment', undefined, [], [1500, 0, 0, 1500]],
+    ['with a payment that names no amounts', [{ id: 'PAY1' }], [], [1500, 0, 0, 1500]],
+    ['that was paid', [payment], [], [1500, 0, 0, 1500]],
+    ['with a tip', [{ ...payment, paid_amount: '17.00' }], [], [1700, 0, 0, 1500]],
+    ['with cash', [{ ...payment, amount: '10.00' }], [], [1500, 0, 0, 1500]],
+    ['with cash and a tip', [{ ...payment, amount: '10.00', paid_amount: '11.00' }], [], [1600, 0, 0, 1500]],
+    ['of which a part was refunded', [payment], [node({})], [1500, 500, 500, 1500]],
+    ['of which upstream says more', [{ ...payment, refunded_amount: '7.00' }], [node({})], [1500, 700, 700, 1500]],
+    ['with a refund of no named payment', [payment], [node({ transaction_id: undefined })], [1500, 500, 500, 1500]],
+    ['with a refund of another payment', [payment], [node({ transaction_id: 'PAY2' })], [1500, 0, 0, 1500]],
+    ['without a payment, with a refund', undefined, [node({})], [1500, 500, 500, 1500]],
+    ['with a refund that failed', [payment], [node({ status: 'failed' })], [1500, 0, 500, 1500]],
+    [
+      'with goods and cash refunded',
+      [{ ...payment, amount: '10.00' }],
+      [node({ amount: '10.00' }), node({ id: 'REF2', transaction_id: 'CASH1' })],
+      [1500, 1500, 1500, 1500],
+    ],
+    [
+      'with a refund of cash that failed',
+      [{ ...payment, amount: '10.00' }],
+      [node({ id: 'REF2', transaction_id: 'CASH1', status: 'failed' })],
+      [1500, 0, 500, 1500],
+    ],
+  ])('%s', (_what, payments, refunds, expected) => {
+    expect(sums(payments, refunds)).toEqual(expected);
+  });
+
+  it('without an order, or without anything in it, are those of the create', () => {
+    const none = { paid_minor: 1500, refunded_minor: 0, ever_refunded_minor: 0, sale_minor: 1500 };
+    expect(sumsOf(null, 1500, 2)).toEqual(none);
+    expect(sumsOf(order({ transactions: undefined }), 1500, 2)).toEqual(none);
+  });
+
+  it.each([
+    [null, 0],
+    [order({ transactions: undefined }), 0],
+    [order({ transactions: { payments: [] } }), 0],
+    [order({ transactions: { payments: [{ amount: '10.00' }] } }), 500],
+    [order({ transactions: { payments: [{ amount: '17.00' }] } }), 0],
+  ])('cash %#', (read, expected) => {
+    expect(cashOf(read, 1500, 2)).toBe(expected);
+  });
+});
+
+describe('approvals', () => {
+  const of = (statuses: string[], change: Record<string, unknown> = {}): Order =>
+    order({ status: 'processed', transactions: { payments: statuses.map((status) => ({ status })) }, ...change });
+
+  it.each<[Order | null, Link['family'], number | null]>([
+    [null, 'point', null],
+    [of([]), 'point', 0],
+    [of([]), 'qr', null],
+    [order({ transactions: undefined }), 'qr', null],
+    [order({ transactions: undefined }), 'point', 0],
+    [of(['processed']), 'qr', 1],
+    [of(['processed', 'failed', 'refunded']), 'point', 2],
+  ])('counted %#', (read, family, expected) => {
+    expect(approvalsOf({ order: read, family })).toBe(expected);
+  });
+
+  it.each<[string, boolean, Order | null, Link['state']]>([
+    ['no order', false, null, 'DONE'],
+    ['paid once', false, of(['processed']), 'DONE'],
+    ['refunded once', false, of(['refunded'], { status: 'refunded' }), 'DONE'],
+    ['paid twice', true, of(['processed', 'processed']), 'DONE'],
+    ['paid without an approval', true, of(['failed']), 'DONE'],
+    ['refunded without an approval', true, of([], { status: 'refunded' }), 'DONE'],
+    ['not over', false, of(['processed', 'processed']), 'LIVE'],
+    ['canceled', false, of(['canceled'], { status: 'canceled' }), 'DONE'],
+    ['canceled, with an approval', true, of(['processed'], { status: 'canceled' }), 'DONE'],
+    ['lost', false, of(['failed']), 'LOST'],
+    ['lost, with an approval', true, of(['processed']), 'LOST'],
+  ])('%s', (_what, is_fault, read, state) => {
+    const fault = approvalFault({ order: read, family: 'point', state });
+    expect(fault !== null).toBe(is_fault);
+  });
+
+  it('all cash of a QR has none to count', () => {
+    expect(approvalFault({ order: of([]), family: 'qr', state: 'DONE' })).toBeNull();
+  });
+});
+
+describe('a refund that was processing', () => {
+  const of = (...refunds: [id: string | undefined, status: string][]): Order =>
+    order({ transactions: { refunds: refunds.map(([id, status]) => ({ id, status })) } });
+
+  it.each<[string, boolean, Order, Order]>([
+    ['has ended', true, of(['R1', 'processing']), of(['R1', 'processed'])],
+    ['has failed, beside one that goes on', true, of(['R1', 'processing'], ['R2', 'processing']), of(['R2', 'failed'])],
+    ['goes on', false, of(['R1', 'processing']), of(['R1', 'processing'])],
+    ['beside another that ended', false, of(['R1', 'processing']), of(['R2', 'processed'])],
+    ['that had ended before', false, of(['R1', 'processed']), of(['R1', 'processed'])],
+    ['without an id', false, of([undefined, 'processing']), of([undefined, 'processed'])],
+    ['of which nothing is listed any more', false, of(['R1', 'processing']), of()],
+  ])('%s', (_what, expected, earlier, later) => {
+    expect(hasEndedRefund(earlier, later)).toBe(expected);
+  });
+});
+
+it('names of a unit', () => {
+  expect(unitOf('point:PAX:1')).toBe('PAX:1');
+  expect(terminalOf(newLink({ merchant_id: '700100200', unit: 'PAX1' }))).toBe('700100200 PAX1');
+});
+
+it.each([
+  [true, { cancel: 'sent', order: order({ status: 'canceled' }) }],
+  [false, { cancel: null, order: order({ status: 'canceled' }) }],
+  [false, { cancel: 'sent', order: order({ status: 'processed' }) }],
+  [false, { cancel: 'sent', order: null }],
+] as const)('was canceled at the wish of its till: %s', (expected, change) => {
+  expect(wasCanceledByUs(newLink(change))).toBe(expected);
 });
