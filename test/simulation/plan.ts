@@ -94,19 +94,31 @@ const RAMPS_OF = 25;
 /** Ramp steps need sales and time: so many things happen after each step of the plan. */
 const ROUNDS = 5;
 
+const READS = 25;
+const LOST = ['refused', 'lost before', 'lost after'] as const;
+
 /** Merchants begin on a canary, sell more, and meet ramps, their looks, and safety stops at any moment. */
 function withRamps(plan: Plan, random: Random): Plan {
   const merchant = (): number => random.between(0, 1);
   const of_all = random.chance(0.5);
+  /** A pilot's creates fail now and then, among so many reads that they are a small share. */
+  const is_shaky = random.chance(0.5);
   let sale = plan.steps.length; // above every sale of the plan
   const more = (): Step[] => {
     const after_ms = random.chance(0.5) ? random.between(0, 2_000) : random.between(2_000, 2 * MINUTE_MS);
-    const what = random.between(1, 40);
-    const till = random.between(0, tills.length - 1);
+    const what = random.between(1, is_shaky ? 44 : 40);
+    const till = is_shaky ? 0 : random.between(0, tills.length - 1);
     if (what <= 16) return [{ after_ms, do: 'look' }];
     if (what <= 22) return [{ after_ms, do: 'ramp', merchant: merchant(), pauses: random.chance(0.15), of_all }];
     if (what === 23) return [{ after_ms, do: 'trip', merchant: merchant() }];
+    if (what > 42)
+      return Array.from({ length: READS }, (): Step => ({ after_ms: 100, do: 'read', sale: random.between(1, sale) }));
+    const trouble: Step[] =
+      what <= 40
+        ? []
+        : [{ after_ms: 0, do: 'fault', call: 'create', what: random.pick(LOST), times: random.between(1, 9) }];
     return [
+      ...trouble,
       { after_ms, ...newSale(random, { till, sale: ++sale }) },
       { after_ms: 1_000, ...payment(till, sale) },
     ] as Step[]; // the makers' own
