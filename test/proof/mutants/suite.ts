@@ -1,9 +1,16 @@
 /** The part of vitest that these tests need, in one process: a worker for each run costs a hundred times more. */
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect as vitestExpect } from 'vitest';
 
-/** Its own `poll`, because Vitest's needs a worker of Vitest. */
-export const expect: typeof vitestExpect = Object.assign(vitestExpect, { poll });
+/** Its own `poll` and golden files, because Vitest's need a worker of Vitest. */
+export const expect: typeof vitestExpect = new Proxy(vitestExpect, {
+  get: (all, name) => (name === 'poll' ? poll : Reflect.get(all, name)),
+  apply: (all, _this, [value, message]: [unknown, string?]) =>
+    Object.defineProperty(all(value, message), 'toMatchFileSnapshot', {
+      value: async (file: string) => all(value).toBe(readFileSync(file, 'utf8')),
+    }),
+});
 
 const POLL_EVERY_MS = 5;
 const POLL_FOR_MS = 1_000;
