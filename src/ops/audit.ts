@@ -131,6 +131,7 @@ export interface BrokenLink {
 export async function viewAudit(
   ports: Ports,
   { merchant, limit, ...filter }: z.infer<typeof auditQuery>,
+  signal: AbortSignal | null = null,
 ): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
@@ -139,6 +140,7 @@ export async function viewAudit(
   const lines = await ofEach(
     about,
     (subject) => ports.store.audit.auditsOf(defined({ ...filter, subject: subject ?? filter.subject }), limit),
+    signal,
     { limit, newest: ({ sequence }) => sequence },
   );
   const listed = await listedOf(ports, merchant, lines);

@@ -37,25 +37,28 @@ export function onlyOf(whose: Whose | undefined): string | undefined {
 
 /**
  * Rows of each of them by its index; other work runs between two reads. Newest first, as each read is; or in the order of ids.
- * @param read of everyone without an id.
+ * @param read of everyone without an id. @param order `newest` makes the key of a row, once. @throws when the signal is aborted.
  */
 export async function ofEach<Row>(
   whose: Whose | undefined,
   read: (merchant_id?: string) => Promise<Row[]>,
+  signal: AbortSignal | null,
   order?: { newest(row: Row): number | string; limit?: number },
 ): Promise<Row[]> {
   if (whose === undefined) return read();
   const { newest = () => 0, limit = Number.POSITIVE_INFINITY } = order ?? {};
-  const compare = (one: Row, other: Row): number =>
-    Number(newest(one) < newest(other)) - Number(newest(one) > newest(other));
-  const first = (rows: Row[]): Row[] => rows.toSorted(compare).slice(0, limit);
-  let rows: Row[] = [];
+  type Keyed = [key: number | string, row: Row];
+  const first = (keyed: Keyed[]): Keyed[] =>
+    keyed.toSorted(([one], [other]) => Number(one < other) - Number(one > other)).slice(0, limit);
+  let keyed: Keyed[] = [];
   for (const merchant_id of whose) {
-    rows.push(...(await read(merchant_id)));
-    if (rows.length > limit) rows = first(rows);
+    signal?.throwIfAborted();
+    for (const row of await read(merchant_id)) keyed.push([newest(row), row]);
+    // Not after each merchant: with thousands of them the sorting would block the event loop for seconds.
+    if (keyed.length > 2 * limit) keyed = first(keyed);
     if (whose.length > 1) await yieldToEventLoop();
   }
-  return first(rows);
+  return first(keyed).map(([, row]) => row);
 }
 
 /** Bulk moves and ramps that name any of them, newest first; each names many, so that they are looked through once. */
