@@ -133,7 +133,7 @@ function refusedUrl(text: string, settings: InitOrder['settings']): string | nul
     own_hosts: [URL.parse(settings['public.url'] ?? '')?.host ?? []].flat(),
   };
   const why = complaintOf(() => checkUrl(text, guard));
-  const repair = 'Name a public address of their receiver; --set outbound.allow_private=true allows private ones.';
+  const repair = 'Name a public address of the receiver; --set outbound.allow_private=true allows private ones.';
   return why === null ? null : `${why} ${repair}`;
 }
 

@@ -63,5 +63,5 @@ function at(counts: readonly number[], column: number): number {
 
 /** Without case and accents, for comparing what people type. */
 export function folded(text: string): string {
-  return text.trim().normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+  return text.normalize('NFD').replace(/\p{M}/gu, '').trim().toLowerCase();
 }

@@ -20,7 +20,12 @@ const PAGE_LINES = 200;
 
 /** The query of `GET /api/audit`; lines written in [since, until). */
 export const auditQuery = z.strictObject({
-  merchant: whose.exactOptional(),
+  // A line about a sale names its merchant in its details, or only by its sale: no index has either.
+  merchant: whose
+    .describe(
+      'only lines whose subject is the merchant with this id (digits are always one), or one of those with this name or tag, or with this in them; the report of a merchant has those about its sales, too',
+    )
+    .exactOptional(),
   subject: z.string().min(1).max(200).exactOptional().describe('of this merchant or legacy id'),
   action: z.string().min(1).max(100).exactOptional().describe('of this kind, such as stage'),
   since: instant.exactOptional().describe('made then or later, such as 2026-01-31T09:00:00Z'),
@@ -131,6 +136,7 @@ export interface BrokenLink {
 export async function viewAudit(
   ports: Ports,
   { merchant, limit, ...filter }: z.infer<typeof auditQuery>,
+  signal: AbortSignal | null = null,
 ): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
@@ -139,6 +145,7 @@ export async function viewAudit(
   const lines = await ofEach(
     about,
     (subject) => ports.store.audit.auditsOf(defined({ ...filter, subject: subject ?? filter.subject }), limit),
+    signal,
     { limit, newest: ({ sequence }) => sequence },
   );
   const listed = await listedOf(ports, merchant, lines);

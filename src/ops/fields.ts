@@ -29,9 +29,11 @@ export const whose = z
   .string()
   .trim()
   .min(1)
-  .max(64)
+  .max(80) // as a name has
   .transform((typed): Whose => [typed])
-  .describe('only of the merchant with this id, or of those with this in name or tags');
+  .describe(
+    'only of the merchant with this id, or of those with this name or tag, or with this in them; digits are always an id',
+  );
 export const byMerchant = z.strictObject({ merchant: whose.exactOptional() });
 
 /** A message by its code and facts; answers have it beside the English text. */

@@ -124,7 +124,7 @@ export const merchantChange = z.strictObject({
 });
 
 export const merchantsQuery = z.strictObject({
-  search: z.string().max(64).default('').describe('only those with this in id, name or tags'),
+  search: z.string().max(80).default('').describe('only those with this in id, name or tags'),
 });
 
 /** Judges no merchant, unlike the fleet. */

@@ -88,12 +88,17 @@ export type NoticeView = ReturnType<typeof viewOf>;
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 /** Newest first. @throws PuenteError as `refuseUnseenRead`. */
-export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
+export async function viewNotices(
+  ports: Ports,
+  query: z.infer<typeof noticeQuery>,
+  signal: AbortSignal | null = null,
+): Promise<NoticeView[]> {
   const { merchant, state, limit, ...others } = query;
   const filter = defined({ ...others, states: state && [state] });
   const rows = await ofEach(
     merchant,
     (merchant_id) => ports.store.notices.notices(defined({ ...filter, merchant_id }), limit),
+    signal,
     { limit, newest: ({ created_at }) => created_at },
   );
   const found = await namedOf(ports, merchant, rows);
@@ -192,10 +197,15 @@ function keyOf({ merchant, url }: Pick<ReceiverSums, 'merchant' | 'url'>): strin
 const MOST_DAYS = 31;
 
 /** Of at most `MOST_DAYS`. @throws PuenteError as `refuseUnseenRead`. */
-export async function viewReceivers(ports: Ports, query: z.infer<typeof receiversQuery>) {
+export async function viewReceivers(
+  ports: Ports,
+  query: z.infer<typeof receiversQuery>,
+  signal: AbortSignal | null = null,
+) {
   const { until = ports.clock.now() + 1, merchant } = query;
   const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
-  const receivers = await listedOf(ports, merchant, await receiverLines(ports, defined({ since, until, merchant })));
+  const period = defined({ since, until, merchant });
+  const receivers = await listedOf(ports, merchant, await receiverLines(ports, period, signal));
   const lines = await named(
     ports,
     receivers.map(({ merchant, ...one }) => ({ merchant_id: merchant, ...shown(one) })),

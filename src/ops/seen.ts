@@ -246,21 +246,37 @@ function nearSentence(near: readonly string[]): Spoken[] {
   return near.length === 0 ? [] : [say('refusal.near', { near })];
 }
 
-/** Merchants with a near id, and those whose name contains what was typed, or is two slips away; with their names. */
-export function nearMerchants(
-  wanted: string,
-  known: readonly (Pick<Merchant, 'id'> & { settings: Pick<Merchant['settings'], 'name'> })[],
-): string[] {
+interface Labeled {
+  settings: Pick<Merchant['settings'], 'name' | 'tags'>;
+}
+
+/**
+ * Those with this name or tag, without case and accents; if there is none, those with it in their name or a tag. None for a
+ * text of accents alone.
+ */
+export function labeled<One extends Labeled>(known: readonly One[], typed: string): One[] {
+  const wanted = folded(typed);
+  if (wanted === '') return [];
+  const containing = known
+    .map((one) => ({ one, texts: [one.settings.name ?? '', ...(one.settings.tags ?? [])].map(folded) }))
+    .filter(({ texts }) => texts.some((text) => text.includes(wanted)));
+  const equal = containing.filter(({ texts }) => texts.includes(wanted));
+  return (equal.length > 0 ? equal : containing).map(({ one }) => one);
+}
+
+/** Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. */
+export function nearMerchants(wanted: string, known: readonly (Pick<Merchant, 'id'> & Labeled)[]): string[] {
   const ids = nearTo(
     wanted,
     known.map(({ id }) => id),
   );
   const typed = folded(wanted);
+  const with_text = new Set(/[\p{L}\p{N}]/u.test(typed) ? labeled(known, typed) : []);
   const has_letters = /\p{L}/u.test(typed);
   const isAlike = (name: string | null): boolean =>
-    has_letters && name !== null && (folded(name).includes(typed) || nearTo(typed, [folded(name)]).length > 0);
+    has_letters && name !== null && nearTo(typed, [folded(name)]).length > 0;
   return known
-    .filter(({ id, settings }) => ids.includes(id) || isAlike(settings.name))
+    .filter((one) => ids.includes(one.id) || with_text.has(one) || isAlike(one.settings.name))
     .slice(0, MOST_NEAR)
     .map(({ id, settings: { name } }) => (name === null ? id : `${id} (${name})`));
 }

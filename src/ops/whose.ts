@@ -1,24 +1,23 @@
-/** Of whom a list is: a merchant by its id, or those with a text in their names or tags; and the reads of several merchants. */
+/** Of whom a list is: a merchant by its id, or those of a name or tag; and the reads of several merchants. */
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
+import { folded } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import type { BulkMove } from '../proxy/records/routing.ts';
 import { defined, type Whose } from './fields.ts';
-import { isSought, labelOf } from './merchants.ts';
 import type { MoveStore, Ports } from './ports.ts';
-import { knownMerchants, type Named, named, refuseUnseenRead, whatIsNear } from './seen.ts';
+import { knownMerchants, labeled, type Named, named, refuseUnseenRead, whatIsNear } from './seen.ts';
 
 /**
  * Whom an operator means by the field `merchant` of a list. Digits are an id, and are looked up nowhere: a mistyped id never
- * shows the rows of another merchant.
+ * shows the rows of another merchant. A whole name or tag means those that have it alone, a part of one all that contain it.
  * @returns ids, one at least. @throws PuenteError not_found for a text that is in no name and no tag, with those that are near it.
  */
 export async function merchantsMeant(ports: Ports, typed: string): Promise<string[]> {
-  if (USER_ID.test(typed)) return [typed];
-  const found = (await knownMerchants(ports)).filter(({ id, settings }) =>
-    isSought(id, labelOf(settings), { search: typed }),
-  );
+  const id = folded(typed);
+  if (USER_ID.test(id)) return [id];
+  const found = labeled(await knownMerchants(ports), typed);
   if (found.length > 0) return found.map(({ id }) => id);
   throw new PuenteError('not_found', [say('refusal.nobody_meant', { typed }), ...(await whatIsNear(ports, typed))]);
 }
@@ -37,25 +36,28 @@ export function onlyOf(whose: Whose | undefined): string | undefined {
 
 /**
  * Rows of each of them by its index; other work runs between two reads. Newest first, as each read is; or in the order of ids.
- * @param read of everyone without an id.
+ * @param read of everyone without an id. @param order `newest` makes the key of a row, once. @throws when the signal is aborted.
  */
 export async function ofEach<Row>(
   whose: Whose | undefined,
   read: (merchant_id?: string) => Promise<Row[]>,
+  signal: AbortSignal | null,
   order?: { newest(row: Row): number | string; limit?: number },
 ): Promise<Row[]> {
   if (whose === undefined) return read();
   const { newest = () => 0, limit = Number.POSITIVE_INFINITY } = order ?? {};
-  const compare = (one: Row, other: Row): number =>
-    Number(newest(one) < newest(other)) - Number(newest(one) > newest(other));
-  const first = (rows: Row[]): Row[] => rows.toSorted(compare).slice(0, limit);
-  let rows: Row[] = [];
+  type Keyed = [key: number | string, row: Row];
+  const first = (keyed: Keyed[]): Keyed[] =>
+    keyed.toSorted(([one], [other]) => Number(one < other) - Number(one > other)).slice(0, limit);
+  let keyed: Keyed[] = [];
   for (const merchant_id of whose) {
-    rows.push(...(await read(merchant_id)));
-    if (rows.length > limit) rows = first(rows);
+    signal?.throwIfAborted();
+    for (const row of await read(merchant_id)) keyed.push([newest(row), row]);
+    // Not after each merchant: with thousands of them the sorting would block the event loop for seconds.
+    if (keyed.length > 2 * limit) keyed = first(keyed);
     if (whose.length > 1) await yieldToEventLoop();
   }
-  return first(rows);
+  return first(keyed).map(([, row]) => row);
 }
 
 /** Bulk moves and ramps that name any of them, newest first; each names many, so that they are looked through once. */

@@ -200,13 +200,20 @@ it('the console shows names and tags, and its search finds merchants by name', a
 
 it('a name that is alike is near', () => {
   const known = [
-    { id: '1', settings: { name: 'Café Sur' } },
-    { id: '22222', settings: { name: null } },
+    { id: '700100201', settings: { name: 'Café Sur', tags: null } },
+    { id: '700100222', settings: { name: null, tags: ['norte 042'] } },
+    { id: '700100303', settings: { name: '042', tags: null } },
+    { id: '700100404', settings: { name: 'Tienda 7', tags: ['07'] } },
   ];
-  expect(nearMerchants('Cfae Sur', known)).toEqual(['1 (Café Sur)']);
-  expect(nearMerchants('sur', known)).toEqual(['1 (Café Sur)']);
-  expect(nearMerchants('22223', known)).toEqual(['22222']);
-  expect(nearMerchants('Norte', known)).toEqual([]);
+  expect(nearMerchants('Cfae Sur', known)).toEqual(['700100201 (Café Sur)']);
+  expect(nearMerchants('sur', known)).toEqual(['700100201 (Café Sur)']);
+  expect(nearMerchants('700100223', known)).toEqual(['700100222']);
+  expect(nearMerchants('Oriente', known)).toEqual([]);
+  // Digits are an id; a name or tag of digits is near it, a whole one before a part.
+  expect(nearMerchants('042', known)).toEqual(['700100303 (042)']);
+  expect(nearMerchants('07', known)).toEqual(['700100404 (Tienda 7)']);
+  expect(nearMerchants('norte', known)).toEqual(['700100222']);
+  expect(nearMerchants('.', known)).toEqual([]);
 });
 
 it('compares what was typed with each merchant a bounded number of times, and looks at each id of a list once', () => {
@@ -216,7 +223,7 @@ it('compares what was typed with each merchant a bounded number of times, and lo
       reads++;
       return String(700_000_000 + nth);
     },
-    settings: { name: `Shop ${nth}` },
+    settings: { name: `Shop ${nth}`, tags: null },
   }));
   expect(nearMerchants('70000123', known)).not.toEqual([]);
   expect(reads).toBeLessThan(3 * known.length);

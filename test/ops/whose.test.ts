@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
 import type { Ports } from '../../src/ops/ports.ts';
-import { merchantsMeant } from '../../src/ops/whose.ts';
+import { merchantsMeant, ofEach } from '../../src/ops/whose.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../kit.ts';
 import { FAST } from '../proxy/http/till.ts';
 import { command as run } from './moves/command.ts';
@@ -20,7 +20,7 @@ const SETTINGS = {
 const LABELS: Record<string, { name: string; tags: string[] }> = {
   [ARGENTINA]: { name: 'Café Sur', tags: ['centro'] },
   [BRAZIL]: { name: 'Padaria Sol', tags: ['centro', 'norte'] },
-  [MEXICO]: { name: 'Tacos Norte', tags: ['norte'] },
+  [MEXICO]: { name: 'Tacos Norte 042', tags: ['norte'] },
   // Safety stops are theirs alone: a move takes one away.
   [CHILE]: { name: 'Bazar Luz', tags: ['parado'] },
   [URUGUAY]: { name: 'Mercado Este', tags: ['parado'] },
@@ -35,7 +35,8 @@ beforeAll(async () => {
     const own = { ...label, capture: true, safety_stop: 'armed', notice_url: 'http://127.0.0.1:9/' };
     expect((await bench.notify(merchant, own)).status).toBe(200);
   }
-  for (const merchant of [MEXICO, ARGENTINA, BRAZIL]) await live(merchant);
+  // The one that the tag does not have is in the middle, so that pages of one skip it.
+  for (const merchant of [ARGENTINA, MEXICO, BRAZIL]) await live(merchant);
   await fail([CHILE, URUGUAY]);
   await eventually(
     () => listed('/api/bulk'),
@@ -188,18 +189,29 @@ describe.each(Object.keys(LISTS))('%s', (path) => {
     // Digits are a whole id: a mistyped one never shows the rows of another merchant.
     const mistyped = await bench.as(ANA, 'GET', `${path}?merchant=${one.slice(0, -1)}`);
     expect([mistyped.status, messageOf(mistyped)]).toEqual([404, expect.stringContaining(one)]);
+    const shop = await bench.as(ANA, 'GET', `${path}?merchant=042`);
+    expect([shop.status, messageOf(shop)]).toEqual([
+      404,
+      expect.stringContaining(`Near it: ${MEXICO} (Tacos Norte 042).`),
+    ]);
   });
 
   it('the command takes it, too', async () => {
     const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
     const words = (LISTS[path] ?? '').split(' ');
     const by = (typed: string) => run([...words, '--merchant', typed, '--json'], env);
-    const { out, code } = await by(tag);
+    const { out, code, err } = await by(tag);
+    // A capture is sent away: it says whom it was made of.
+    expect(err).toBe(
+      path === '/api/exchanges' ? `It has calls of ${ONE} (Café Sur), ${OTHER} (Padaria Sol) alone.\n` : '',
+    );
     if (path === '/api/exchanges') expect(out.split('\n').filter((line) => line.includes(`"${one}"`))).not.toEqual([]);
     else expect(still(linesIn(JSON.parse(out)))).toEqual(still(await listed(path, tag)));
-    expect([code, await by('nobody')]).toEqual([
+    const long = 'x'.repeat(79);
+    expect([code, await by('nobody'), (await by(`${long}ñ`)).err]).toEqual([
       0,
       { code: 1, out: '', err: 'No merchant has nobody in its name or tags; see `puente merchants list`.' },
+      expect.stringContaining(`No merchant has ${long}ñ in its name or tags`),
     ]);
   });
 });
@@ -225,6 +237,49 @@ it.each(['/api/notices', '/api/incidents', '/api/audit', '/api/captured'])(
     expect(still(await listed(`${path}?limit=1`, TAG))).toEqual([newest]);
   },
 );
+
+it('makes the key of each row once, whatever the limit, and ends when nobody waits any more', async () => {
+  const whose = Array.from({ length: 50 }, (_, nth) => String(nth));
+  const read = async (id?: string) => Array.from({ length: 10 }, (_, nth) => 10 * Number(id) + nth).toReversed();
+  let keys = 0;
+  const newest = (row: number): number => {
+    keys++;
+    return row;
+  };
+  expect(await ofEach(whose, read, null, { limit: 3, newest })).toEqual([499, 498, 497]);
+  expect(keys).toBe(500);
+  const gone = new AbortController();
+  let reads = 0;
+  const all = ofEach(
+    whose,
+    (id) => {
+      if (++reads === 2) gone.abort();
+      return read(id);
+    },
+    gone.signal,
+  );
+  await expect(all).rejects.toThrow('aborted');
+  expect(reads).toBe(2);
+});
+
+it('a whole name or tag means those that have it, a part of one all that contain it, accents alone nobody', async () => {
+  const known = { 1: ['Sol', 'a'], 2: ['Consolidado', 'SOL'], 3: ['Café Sur', 'b'], 4: ['Cafe sur 2', 'b 2'] };
+  const merchants = Object.entries(known).map(([id, [name = null, tag = '']]) => ({
+    id,
+    settings: { name, tags: [tag] },
+  }));
+  const ports = {
+    store: { merchants: { merchants: async () => merchants }, exchanges: { calledMerchants: async () => [] } },
+  } as unknown as Ports; // what is read
+  const meant = (typed: string) => merchantsMeant(ports, typed);
+  expect(await meant('sól')).toEqual(['1', '2']);
+  expect(await meant('so')).toEqual(['1', '2']);
+  expect(await meant('CAFE SUR')).toEqual(['3']);
+  expect(await meant('caf')).toEqual(['3', '4']);
+  expect(await meant('B')).toEqual(['3']);
+  for (const typed of ['\u0301', '\u0301 \u0308']) await expect(meant(typed)).rejects.toThrow('No merchant has');
+  expect(await meant('7\u030100')).toEqual(['700']);
+});
 
 it('an id is looked up nowhere', async () => {
   const store = new Proxy({} as Ports['store'], {
@@ -262,7 +317,7 @@ describe('the console', () => {
       if (path === '/bulk') expect([links(text), links(await page(path))]).toEqual([2, 3]);
       else {
         for (const named of [`${ARGENTINA} (Café Sur)`, `${BRAZIL} (Padaria Sol)`]) expect(text).toContain(named);
-        expect(text).not.toContain('(Tacos Norte)');
+        expect(text).not.toContain('(Tacos Norte 042)');
       }
       const none = await page(`${path}?merchant=Cfae%20Sur`);
       expect(none).toContain('value="Cfae Sur"');
@@ -273,7 +328,7 @@ describe('the console', () => {
   it('/captures has the merchants of a tag alone', async () => {
     const text = await page('/captures?merchant=Centro');
     for (const named of [`${ARGENTINA} (Café Sur)`, `${BRAZIL} (Padaria Sol)`]) expect(text).toContain(named);
-    expect(text).not.toContain('(Tacos Norte)');
-    expect(await page('/captures')).toContain('(Tacos Norte)');
+    expect(text).not.toContain('(Tacos Norte 042)');
+    expect(await page('/captures')).toContain('(Tacos Norte 042)');
   });
 });

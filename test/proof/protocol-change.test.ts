@@ -178,7 +178,13 @@ describe('an order that was read', () => {
       );
       expect((await lines()).toReversed()).toMatchObject([
         { at: NOON, who: 'puente', action: 'mismatch amount', subject, detail, said: expect.stringContaining('9900') },
-        { at: NOON + 10, action: 'mismatch contradiction', subject, detail, said: expect.stringMatching(/terminal|unit/) },
+        {
+          at: NOON + 10,
+          action: 'mismatch contradiction',
+          subject,
+          detail,
+          said: expect.stringMatching(/terminal|unit/),
+        },
       ]);
       const seen = stand.ports.memory.sales.contradicted.get(subject);
       expect((seen?.last_ms ?? 0) - (seen?.since_ms ?? 0), 'since the first').toBe(10);

@@ -124,8 +124,8 @@ export const evidenceRoutes = [
     query: lossQuery,
     answer: lossesView,
     command: 'losses',
-    run: async ({ ports }, { query }) => ({
-      losses: await namedOf(ports, query.merchant, await viewLosses(ports, query)),
+    run: async ({ ports }, { query, signal }) => ({
+      losses: await namedOf(ports, query.merchant, await viewLosses(ports, query, signal)),
     }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/coverage', {
@@ -144,8 +144,8 @@ export const evidenceRoutes = [
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
-    run: async ({ ports }, { query }) => ({
-      unknowns: await namedOf(ports, query.merchant, await viewUnknowns(ports, query)),
+    run: async ({ ports }, { query, signal }) => ({
+      unknowns: await namedOf(ports, query.merchant, await viewUnknowns(ports, query, signal)),
     }),
   }),
   opsRoute('viewer', 'GET /api/verdicts', {
@@ -154,8 +154,8 @@ export const evidenceRoutes = [
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',
-    run: async ({ ports }, { query }) => ({
-      verdicts: await namedOf(ports, query.merchant, await viewVerdicts(ports, query)),
+    run: async ({ ports }, { query, signal }) => ({
+      verdicts: await namedOf(ports, query.merchant, await viewVerdicts(ports, query, signal)),
     }),
   }),
   opsRoute('viewer', 'GET /api/differences', {
@@ -163,8 +163,8 @@ export const evidenceRoutes = [
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
-    run: async ({ ports }, { query }) => ({
-      differences: await namedOf(ports, query.merchant, await viewDifferences(ports, query)),
+    run: async ({ ports }, { query, signal }) => ({
+      differences: await namedOf(ports, query.merchant, await viewDifferences(ports, query, signal)),
     }),
   }),
   opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
@@ -223,7 +223,7 @@ export const evidenceRoutes = [
     query: capturedQuery,
     answer: capturedCallsView,
     command: 'capture list',
-    run: ({ ports }, { query }) => viewCaptured(ports, query),
+    run: ({ ports }, { query, signal }) => viewCaptured(ports, query, signal),
   }),
   opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',

@@ -19,7 +19,7 @@ export const fleetRoutes = [
     query: auditQuery,
     answer: auditView,
     command: 'audit list',
-    run: async ({ ports }, { query }) => ({ lines: await viewAudit(ports, query) }),
+    run: async ({ ports }, { query, signal }) => ({ lines: await viewAudit(ports, query, signal) }),
   }),
   opsRoute('viewer', 'GET /api/audit/verify', {
     summary: 'Checks the complete chain of decisions, and that a head stored elsewhere is still in it.',

@@ -12,9 +12,9 @@ export const incidentRoutes = [
     query: incidentQuery,
     answer: z.object({ incidents: z.array(incidentView) }),
     command: 'incidents list',
-    async run({ ports, alerting }, { query }) {
+    async run({ ports, alerting }, { query, signal }) {
       await alerting.look();
-      return { incidents: await viewIncidents(ports, query) };
+      return { incidents: await viewIncidents(ports, query, signal) };
     },
   }),
   opsRoute('operator', 'POST /api/incidents/:id/close', {

@@ -163,8 +163,8 @@ export const moveRoutes = [
     query: proposalQuery,
     answer: z.object({ moves: z.array(proposalView.extend({ merchant_name })) }),
     command: 'moves list',
-    run: async ({ ports }, { query }) => ({
-      moves: await namedOf(ports, query.merchant, await viewProposals(ports, query)),
+    run: async ({ ports }, { query, signal }) => ({
+      moves: await namedOf(ports, query.merchant, await viewProposals(ports, query, signal)),
     }),
   }),
   opsRoute('viewer', 'GET /api/moves/:id', {

@@ -59,14 +59,14 @@ export const noticeRoutes = [
     query: noticeQuery,
     answer: noticesView,
     command: 'notices list',
-    run: async ({ ports }, { query }) => ({ notices: await viewNotices(ports, query) }),
+    run: async ({ ports }, { query, signal }) => ({ notices: await viewNotices(ports, query, signal) }),
   }),
   opsRoute('viewer', 'GET /api/notices/receivers', {
     summary: 'Attempts by receiver with their success rate, the worst first; of at most 31 days.',
     query: receiversQuery,
     answer: receiversView,
     command: 'notices receivers',
-    run: ({ ports }, { query }) => viewReceivers(ports, query),
+    run: ({ ports }, { query, signal }) => viewReceivers(ports, query, signal),
   }),
   opsRoute('operator', 'POST /api/notices/test', {
     summary: "Sends a test notice, of an intent that does not exist, to a merchant's receiver, and shows its answer.",

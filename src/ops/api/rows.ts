@@ -14,6 +14,7 @@ export interface FieldSchema {
   type?: string | string[];
   enum?: string[];
   format?: string;
+  pattern?: string;
   items?: FieldSchema;
   anyOf?: FieldSchema[];
   description?: string;

@@ -176,7 +176,11 @@ export const capturedQuery = z.strictObject({
  * The newest calls with stored messages, newest first; only the last `LOOKED_THROUGH` exchanges are looked through.
  * Their `answers` are upstream's statuses, null for a call without an answer. @throws PuenteError as `refuseUnseenRead`.
  */
-export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<typeof capturedQuery>) {
+export async function viewCaptured(
+  ports: Ports,
+  { merchant, limit }: z.infer<typeof capturedQuery>,
+  signal: AbortSignal | null = null,
+) {
   await ports.evidence.settled();
   const { exchanges } = ports.store;
   const from = Math.max(0, (await exchanges.lastExchange()) - LOOKED_THROUGH);
@@ -189,7 +193,7 @@ export async function viewCaptured(ports: Ports, { merchant, limit }: z.infer<ty
       if (page.length < PAGE) return newest.toReversed();
     }
   };
-  const found = await ofEach(merchant, newestOf, { limit, newest: ({ sequence }) => sequence });
+  const found = await ofEach(merchant, newestOf, signal, { limit, newest: ({ sequence }) => sequence });
   const calls = found.map(({ id, at, merchant_id, operation, lane, status, messages }) => {
     return {
       id,

@@ -21,7 +21,7 @@ import {
   startProgress,
   table,
 } from './output.ts';
-import { type AnyFaces, type Faces, type Given, requestOf } from './rows.ts';
+import { type AnyFaces, callRow, type Faces, type Given, requestOf } from './rows.ts';
 import { warnOfBrokenChain } from './sales.ts';
 
 function addOutput(command: Command): void {
@@ -29,7 +29,12 @@ function addOutput(command: Command): void {
 }
 
 /** Writes the answer to the file of `--output`, or to standard output. */
-async function saveAnswer(given: Given, label: string, written: string): Promise<void> {
+async function saveAnswer(
+  given: Given,
+  label: string,
+  written: string,
+  onPart: (part: string) => void = () => undefined,
+): Promise<void> {
   const { options } = given;
   const file = typeof options.output === 'string' ? options.output : null;
   const progress = startProgress(options, label);
@@ -39,7 +44,10 @@ async function saveAnswer(given: Given, label: string, written: string): Promise
   try {
     const parts = streamOps(options, requestOf(given));
     await save(
-      untilFirst(parts, () => clearInterval(waiting)),
+      shownTo(parts, (part) => {
+        clearInterval(waiting);
+        onPart(part);
+      }),
       file,
       progress,
     );
@@ -49,9 +57,9 @@ async function saveAnswer(given: Given, label: string, written: string): Promise
   if (file !== null) process.stderr.write(`${written.replace('FILE', file)}\n`);
 }
 
-async function* untilFirst(parts: AsyncIterable<string>, onFirst: () => void): AsyncGenerator<string> {
+async function* shownTo(parts: AsyncIterable<string>, onPart: (part: string) => void): AsyncGenerator<string> {
   for await (const part of parts) {
-    onFirst();
+    onPart(part);
     yield part;
   }
 }
@@ -112,11 +120,30 @@ The last line says how many exchanges there are: a file without it was cut.`,
     ],
     more: addOutput,
     async ask(given) {
-      await saveAnswer(given, 'exporting', 'The capture is in FILE.');
+      let head = '';
+      await saveAnswer(given, 'exporting', 'The capture is in FILE.', (part) => {
+        if (!head.includes('\n')) head += part;
+      });
+      const { merchant } = given.fields;
+      if (typeof merchant === 'string') process.stderr.write(await whoseCalls(given, merchant, head));
       return undefined;
     },
   },
 };
+
+/** Merchants of a capture that are named. */
+const MOST_NAMED = 20;
+
+/** Whom a capture was made of, by its first line: the file may be sent away, and a text may be in the name of others. */
+async function whoseCalls(given: Given, typed: string, head: string): Promise<string> {
+  const [first = ''] = head.split('\n', 1);
+  const { merchants: taken = {} } = JSON.parse(first) as { merchants?: object }; // Puente's own
+  const { merchants } = await callRow('GET /api/merchants', given, { search: typed });
+  const names = merchants.filter(({ id }) => Object.hasOwn(taken, id)).map(({ id, name }) => namedAs(id, name));
+  if (names.length === 0) return '';
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+  return `It has calls of ${names.slice(0, MOST_NAMED).join(', ')}${more} alone.\n`;
+}
 
 export const reportFaces: Faces = {
   report: {

@@ -175,13 +175,13 @@ export function tableOf(head: string[], rows: readonly (string | number)[][], wi
   return table.toString();
 }
 
-/** Cells with their headings, as many on a line as fit, the later lines of a row indented; empty ones are left out. */
+/** Cells with their headings, as many on a line as fit, the later lines of a row indented; empty ones are left out. Only between two cells is there more than one space, so that none imitates another. */
 function rowsOf([head = [], ...rows]: readonly string[][], width: number): string {
   const textOf = (row: readonly string[]): string => {
     const lines: string[] = [];
     for (const [column, text] of row.entries()) {
       if (text === '') continue;
-      const cell = `${head[column]}: ${text.replaceAll('\n', ' ')}`;
+      const cell = `${head[column]}: ${text.trim().replaceAll(/\s+/g, ' ')}`;
       const line = `${lines.at(-1) ?? ''}   ${cell}`;
       if (lines.length > 0 && line.length <= width - 2) lines[lines.length - 1] = line;
       else lines.push(wrapAnsi(cell, Math.max(1, width - 4), { hard: true, trim: true }).replaceAll('\n', '\n    '));

@@ -8,10 +8,11 @@ import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces }
 import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
 import { addMappingCommands, type FolderInSettings, tableFaces } from './mapping.ts';
 import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
-import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
+import { brownoutFaces, bulkFaces, moveFaces, stageFaces } from './moves.ts';
 import { planFaces } from './plan.ts';
 import { rampFaces } from './ramps.ts';
 import { type AnyFaces, addRowCommands } from './rows.ts';
+import { safetyFaces } from './safety.ts';
 import { auditFaces, fleetFaces, incidentFaces, noticeFaces, traceFaces } from './sales.ts';
 import { addMigrateStoreCommand, addRestoreCommand, type MigrateStore, type Restore } from './store.ts';
 

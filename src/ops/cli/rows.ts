@@ -212,7 +212,8 @@ function fieldOf(name: string, schema: FieldSchema, is_required: boolean): Field
   const is_flag = types.includes('boolean') || choices.join() === 'true,false';
   if (is_flag && is_nullable) return { ...field, kind: 'switch', choices: ['on', 'off'], value: 'switch' };
   if (is_flag) return { ...field, kind: 'flag', choices: [], value: '', usual: '' };
-  const value = VALUES[name];
+  // Only an id has a pattern here; without one a name or a tag is taken, too.
+  const value = name === 'merchant' && inner.pattern !== undefined ? 'id' : VALUES[name];
   // The conditions of a selection are an object, and a list as people write them.
   if (types.includes('array') || types.includes('object'))
     return { ...field, kind: 'list', value: value ?? name.replace(/s$/, '') };

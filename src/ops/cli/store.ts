@@ -119,7 +119,7 @@ export function addMigrateStoreCommand(program: Command, migrateStore: MigrateSt
 Settings are those of this shell: PUENTE_DATA_DIR names the file's directory, PUENTE_POSTGRES_URL an empty database, and
 PUENTE_SECRET_KEY is the same key as before. First with --ahead, while Puente runs: it copies and changes nothing. Then stop
 Puente and run it without --ahead: it copies the rest, takes over what changed, reads every row back and compares it, and
-proves the chain of decisions. Then start Puente with PUENTE_POSTGRES_URL; on the file it does not start any more. A run
+proves the chain of decisions. Then start Puente with PUENTE_POSTGRES_URL; on the file it no longer starts. A run
 that was cut off is repeated, and continues where it was.`,
     examples: [
       'puente migrate-store --from sqlite --to postgres --ahead',
@@ -144,6 +144,6 @@ function outcomeText({ from, to, is_resumed, copied, proved }: MigrateStoreOutco
   return [
     table(columns, proved.tables),
     `${begun}Copied ${counted(proved.rows, 'row')} of ${from} to ${to}, each read back and compared; the chain of decisions is whole: ${counted(proved.audit_lines, 'line')}.`,
-    'Start Puente with this PUENTE_POSTGRES_URL and the same PUENTE_SECRET_KEY. The file stays as it is, and Puente starts on it no more.',
+    'Start Puente with this PUENTE_POSTGRES_URL and the same PUENTE_SECRET_KEY. The file stays as it is, and Puente no longer starts on it.',
   ].join('\n');
 }

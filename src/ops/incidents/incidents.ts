@@ -206,6 +206,7 @@ export type IncidentView = z.infer<typeof incidentView>;
 export async function viewIncidents(
   ports: Ports,
   { limit, merchant, state, ...period_and_kind }: z.infer<typeof incidentQuery>,
+  signal: AbortSignal | null = null,
 ): Promise<IncidentView[]> {
   const { since, until } = period_and_kind;
   if (since !== undefined && until !== undefined && until <= since)
@@ -215,6 +216,7 @@ export async function viewIncidents(
   const rows = await ofEach(
     merchant,
     (merchant_id) => ports.store.incidents.incidents(defined({ ...filter, merchant_id }), limit),
+    signal,
     { limit, newest: ({ opened_at, id }) => `${iso(opened_at)} ${id}` },
   );
   const found = await namedOf(ports, merchant, rows);

@@ -84,12 +84,14 @@ export async function waitingFor(
 export async function viewProposals(
   ports: Ports,
   { merchant, state }: z.infer<typeof proposalQuery>,
+  signal: AbortSignal | null = null,
 ): Promise<ProposalView[]> {
   // A proposal expires by the clock; its row may still say waiting.
   const stored = state === 'expired' ? undefined : state;
   const rows = await ofEach(
     merchant,
     (merchant_id) => ports.store.moves.proposals(defined({ merchant_id, state: stored }), MOST_LISTED),
+    signal,
     { limit: MOST_LISTED, newest: ({ proposed_at }) => proposed_at },
   );
   const all = rows.map((proposal) => view(ports, proposal));

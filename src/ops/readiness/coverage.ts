@@ -109,8 +109,12 @@ export const lossQuery = z.strictObject({
 export type LossView = ReturnType<typeof viewOf>;
 
 /** Money first, then identity, then by count; with the advice of the merchant's own tables. */
-export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lossQuery>): Promise<LossView[]> {
-  const rows = await ofEach(query.merchant, ports.store.evidence.ledger);
+export async function viewLosses(
+  ports: EvidenceSource,
+  query: z.infer<typeof lossQuery>,
+  signal: AbortSignal | null = null,
+): Promise<LossView[]> {
+  const rows = await ofEach(query.merchant, ports.store.evidence.ledger, signal);
   return rows
     .filter((row) => query.weight === undefined || row.weight === query.weight)
     .filter((row) => query.operation === undefined || row.operation === query.operation)
@@ -159,14 +163,22 @@ export type UnknownView = Shown<UnknownRow>;
 export type VerdictView = Shown<VerdictRow>;
 
 /** Most seen first. */
-export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
-  const rows = await ofEach(merchant, store.evidence.unknowns);
+export async function viewUnknowns(
+  { store }: EvidenceSource,
+  { merchant }: ByMerchant,
+  signal: AbortSignal | null = null,
+): Promise<UnknownView[]> {
+  const rows = await ofEach(merchant, store.evidence.unknowns, signal);
   return rows.toSorted((one, other) => other.count - one.count).map(shown);
 }
 
 /** Refusals before what would be accepted, then by count. */
-export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
-  const rows = await ofEach(merchant, store.evidence.verdicts);
+export async function viewVerdicts(
+  { store }: EvidenceSource,
+  { merchant }: ByMerchant,
+  signal: AbortSignal | null = null,
+): Promise<VerdictView[]> {
+  const rows = await ofEach(merchant, store.evidence.verdicts, signal);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);
   return rows.toSorted((one, other) => rank(one) - rank(other) || other.count - one.count).map(shown);
 }

@@ -67,12 +67,14 @@ export type JudgedDifference = z.infer<typeof judgedDifference>;
 export async function viewDifferences(
   ports: EvidenceSource,
   query: z.infer<typeof differenceQuery>,
+  signal: AbortSignal | null = null,
 ): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
   const now = ports.clock.now();
   const groups = await ofEach(
     merchant,
     (merchant_id) => ports.store.evidence.differences(defined({ merchant_id, states: state && [state] }), now),
+    signal,
     { newest: ({ last_at }) => last_at },
   );
   return groups

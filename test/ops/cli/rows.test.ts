@@ -37,7 +37,7 @@ const ANSWER = {
     level: 'ok',
   },
   ...{ plan: '0123456789abcdef', changes: 0, refused: 0, not_made: 0 },
-  ...{ orders: { open: 0 }, news: 'done', backup: {}, unreadable: 0, settings: {} },
+  ...{ orders: { open: 0 }, news: 'done', backup: {}, unreadable: 0, settings: {}, merchants: [] },
 };
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-rows-'));
@@ -91,6 +91,16 @@ describe('an example', () => {
     }
     const commands = rows.map(({ row }) => row?.command.split(' --')[0]);
     expect(commands).toContain(/^capture o/.test(name) ? 'merchants set' : name);
+  });
+
+  it('asks for an id where no name is accepted', () => {
+    const commands = commandsOf(programHere());
+    const shown = (name: string) =>
+      commands.find((one) => one.name === name)?.command.options.find(({ long }) => long === '--merchant')?.flags;
+    for (const name of ['trace', 'reconcile', 'notices replay', 'explain'])
+      expect([name, shown(name)]).toEqual([name, '--merchant <id>']);
+    for (const name of ['audit list', 'sales', 'capture export'])
+      expect([name, shown(name)]).toEqual([name, '--merchant <merchant>']);
   });
 
   it('is there for every command of a running Puente', () => {

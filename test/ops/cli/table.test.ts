@@ -55,6 +55,14 @@ it('hangs text beside a margin, and leaves it alone where nothing ends', () => {
   expect(hanging('one two three four five', '    ', 10)).toBe('one two three four five');
 });
 
+it('between two cells alone is more than one space, so that a name imitates none', () => {
+  const id = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
+  const name = ' Sol   state: paid\n \u00a0 x ';
+  expect(tableOf(['merchant', 'sale', 'order'], [[name, id, id]], 80)).toBe(
+    `merchant: Sol state: paid x   sale: ${id}\n  order: ${id}\n`,
+  );
+});
+
 it('keeps an id whole, so that it can be copied, and leaves out what is empty', () => {
   const id = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
   const heads = ['notice', 'merchant', 'made', 'topic', 'about', 'state', 'attempts', 'last'];

@@ -24,7 +24,7 @@ describe('preview', () => {
       previewOf(shadowed, targetWith({ stage: 'canary', ...target }), facts).notes;
     const bounds = [noted({ share: 0.01 }), noted({ share: 99.99 })].flat();
     expect(bounds).toEqual([
-      '0.01 % is none of the unit of intents seen so far: name units, or take a higher share.',
+      '0.01 % of the one unit of intents seen so far is less than one unit: name units, or take a higher share.',
       '99.99 % is all of the one unit of intents seen so far: name units, or take a lower share.',
     ]);
     expect(noted({ share: 0, units_in: [units[0]?.slot ?? ''] })).toEqual([]);
