@@ -7,9 +7,7 @@ import { type Content, code, type Html, html, says, timeOf, withCode } from '../
 import type { importAnswer } from '../merchants.ts';
 import { shopsIn } from '../moves/typed-lists.ts';
 import type { ApplyView } from '../plan/apply.ts';
-import { LONGEST_TEXT } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
-import { referencesIn } from '../plan/reference.ts';
 import { type Fields, type Form, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, hidden, linesOf, merchantLink, table } from './parts.ts';
 
@@ -121,16 +119,17 @@ function importTable(words: Words, { dry_run, merchants }: Imported): Html {
 const planning = pageOf({
   path: '/plan',
   name: 'plan',
-  async fields(visit, { file = 'merchants.yaml', text, override }) {
+  async fields(visit, fields) {
+    const { file = 'merchants.yaml', text, override } = fields;
     const { t } = visit.words;
     const given = text ?? (visit.query.export === 'true' ? (await visit.ask('GET /api/plan/export')).text : '');
     const example = 'merchants:\n  - id: 700100200\n    name: Café Sur\n    stage: shadow';
     return html`<div class="target"><span><a href="/plan?export=true">${t('command.plan_export')}</a> · <a href="/drift">${t('drift.title')}</a></span></div>${textField(t('command.plan_text'), given, example)}
-<div class="target">${field.input('file', t('command.plan_file'), file, html` maxlength="120" required`)}${secretFields(visit, given, 'look')}${field.tick('override', t('stage.override'), override)}</div>`;
+<div class="target">${field.input('file', t('command.plan_file'), file, html` maxlength="120" required`)}${secretFields(visit, fields, 'look')}${field.tick('override', t('stage.override'), override)}</div>`;
   },
   async look(visit, sent) {
     const plan = await visit.ask('POST /api/plan', { body: planOf(sent) });
-    const next = html`${hidden('plan', plan.plan)}<div class="target">${secretFields(visit, sent.text ?? '', 'act')}</div>`;
+    const next = html`${hidden('plan', plan.plan)}<div class="target">${secretFields(visit, sent, 'act')}</div>`;
     return { found: planned(visit.words, plan), next: plan.changes === 0 ? null : next };
   },
   async act(visit, { plan, reason, ...sent }) {
@@ -143,20 +142,31 @@ const planning = pageOf({
 /** The name of the field with the value of a reference. The page never holds the value: each form asks for it. */
 const SECRET = 'secret ';
 
-function secretFields({ words: { t } }: Visit, text: string, form: string): Html[] {
-  if (text.length > LONGEST_TEXT || !/\b(env|file):/.test(text)) return [];
+/** A field for each reference that a value was given for, or that the plan was refused without. @param sent what was given. */
+function secretFields({ words: { t }, refused }: Visit, sent: Fields, form: string): Html[] {
+  const missing = (refused?.said ?? []).flatMap(({ code: wrong, facts }) =>
+    wrong === 'file.no_secret' ? [String(facts.reference)] : [],
+  );
   const label = (reference: string): string => t('command.plan_secret', { reference });
   const more = html` type="password" autocomplete="off"`;
-  return referencesIn(text).map((one, nth) => field.input(SECRET + one, label(one), '', more, `${form}-secret-${nth}`));
+  return [...new Set([...Object.keys(secretsIn(sent)), ...missing])].map((one, nth) =>
+    field.input(SECRET + one, label(one), '', more, `${form}-secret-${nth}`),
+  );
+}
+
+/** By reference, the values that a form sent. */
+function secretsIn(sent: Fields): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(sent).flatMap(([name, value]) =>
+      name.startsWith(SECRET) && value !== '' ? [[name.slice(SECRET.length), value]] : [],
+    ),
+  );
 }
 
 /** A browser ends the lines of a form as Windows does; so a plan has the digest of the file that was pasted. */
 function planOf({ file, text = '', override, ...sent }: Fields) {
-  const secrets = Object.entries(sent).flatMap(([name, value]) =>
-    name.startsWith(SECRET) && value !== '' ? [[name.slice(SECRET.length), value]] : [],
-  );
   const content = text.replaceAll('\r\n', '\n');
-  return { file, text: content, secrets: Object.fromEntries(secrets), override: override === 'true' };
+  return { file, text: content, secrets: secretsIn(sent), override: override === 'true' };
 }
 
 function planned(words: Words, { plan, changes, refused, merchants, last_applied: last, not_in_file }: PlanView): Html {

@@ -26,6 +26,8 @@ import { REFERENCE } from './reference.ts';
 export const MOST_MERCHANTS = 500;
 /** Payments wait while a text is parsed: one of this length takes about 0.2 s of processor time (measured). */
 export const LONGEST_TEXT = 100_000;
+/** Of one text: the library compares each with every node before it. */
+const MOST_ALIASES = 1_000;
 /** Of one refusal; a person repairs no more at once. */
 const MOST_ERRORS = 20;
 
@@ -132,9 +134,12 @@ function countIn(content: unknown): number {
   return Array.isArray(merchants) ? merchants.length : 0;
 }
 
-/** @throws PuenteError bad_request for aliases that would expand without bound. */
+/** @throws PuenteError bad_request for aliases that are too many, or would expand without bound. */
 function contentOf(document: Document.Parsed, name: string): unknown {
+  let aliases = 0;
+  visit(document, { Alias: () => (++aliases > MOST_ALIASES ? visit.BREAK : undefined) });
   try {
+    if (aliases > MOST_ALIASES) throw new RangeError(`more than ${MOST_ALIASES} aliases`);
     return document.toJS();
   } catch (cause) {
     throw new PuenteError('bad_request', say('file.aliases', { file: name }), { cause });

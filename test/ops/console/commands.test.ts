@@ -122,6 +122,10 @@ describe.skipIf(!hasChromium)('the page of', () => {
     };
     await look('merchants:\n  - id: "700100300"\n    stagee: shadow\n');
     await page.getByRole('alert').getByText('merchants.yaml:3:5').waitFor();
+    // A text that can't be read is not searched for references.
+    await look('merchants:\n  - {id: "1", credential: env:SOL_SECRET}\n  - [\n');
+    await page.getByRole('alert').getByText('this is not valid YAML').first().waitFor();
+    expect(await page.getByLabel('Value of').count()).toBe(0);
     const text = `merchants:
   - id: "${BRAZIL}"
     name: Padaria Sol
