@@ -7,6 +7,7 @@ import { type Content, code, type Html, html, says, timeOf, withCode } from '../
 import type { importAnswer } from '../merchants.ts';
 import { shopsIn } from '../moves/typed-lists.ts';
 import type { ApplyView } from '../plan/apply.ts';
+import { LONGEST_TEXT } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
 import { type Fields, type Form, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, hidden, linesOf, merchantLink, table } from './parts.ts';
@@ -67,7 +68,17 @@ function pageOf({ path, name, kind, fields, look, act }: Command): { page: Page;
 /** A whole file. */
 function textField(label: string, text: string, example: string): Html {
   return html`<label for="text">${label}</label>
-<textarea id="text" class="message" name="text" rows="12" required spellcheck="false" placeholder="${example}">${text}</textarea>`;
+<textarea id="text" class="message" name="text" rows="12" required spellcheck="false" placeholder="${example}">
+${text}</textarea>`; // browsers leave out the first end of a line
+}
+
+/** @throws PuenteError bad_request for what is no text, or too much of it. */
+function textOf(sent: Fields): string {
+  const text = (sent.text ?? '').replaceAll('\r\n', '\n'); // as a browser ends the lines of a form
+  if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say('file.long', { most: LONGEST_TEXT }));
+  // A browser sends others of them in the second form than it was sent.
+  if (/[^\P{Cc}\t\r\n]/u.test(text)) throw new PuenteError('bad_request', say('input.plain_text', {}));
+  return text;
 }
 
 // Names and tags of many merchants.
@@ -87,9 +98,11 @@ const importing = pageOf({
 
 type Imported = z.infer<typeof importAnswer>;
 
-async function imported({ ask }: Visit, { text = '', new: made, reason }: Fields, dry_run: boolean): Promise<Imported> {
+async function imported({ ask, permit }: Visit, sent: Fields, dry_run: boolean): Promise<Imported> {
+  permit('POST /api/merchants/import');
+  const { new: made, reason } = sent;
   const why = dry_run ? 'a preview, which stores nothing' : reason;
-  const merchants = await shopsIn(text);
+  const merchants = await shopsIn(textOf(sent), null);
   return ask('POST /api/merchants/import', { body: { merchants, new: made === 'true', dry_run, reason: why } });
 }
 

@@ -170,6 +170,7 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
     form_token: parts.sessions.formToken(cookie),
     signal: untilGone(response),
     ask: (row, input) => parts.api.ask(person, row, input),
+    permit: (row) => parts.api.permit(person, row),
   };
 }
 

@@ -92,6 +92,11 @@ describe.skipIf(!hasChromium)('the page of', () => {
     };
     await look('700100200 Café Sur');
     await page.getByRole('alert').getByText('The first line must name the columns').waitFor();
+    // Nothing of a text is read that is too long, or that the second form would not have as it is.
+    await look(`id,name\n${'a'.repeat(100_000)}`);
+    await page.getByRole('alert').getByText('a file has 100000 characters at most', { exact: false }).waitFor();
+    await look(`id,name\n${ARGENTINA},Café\u0007 Sur`);
+    await page.getByRole('alert').getByText('The text contains control characters').waitFor();
     const mistyped = ARGENTINA.slice(0, -1);
     await look(`id,name\n${mistyped},Café Sur`);
     await page.getByRole('alert').getByText(`Near it: ${ARGENTINA}`).waitFor();
@@ -111,6 +116,15 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await look(`- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
     await page.getByText('0 of 1 merchants would be changed.').waitFor();
     expect(await page.locator(ACT).count()).toBe(0);
+    await look(`\n\n- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
+    expect(await page.getByLabel('Content of the file').inputValue()).toMatch(/^\n\n- id/);
+    // Who may not import is refused before the text is read.
+    const ana = await openConsole(bench, ANA);
+    await ana.go('/import');
+    await ana.page.getByLabel('Content of the file').fill('no list at all');
+    await ana.page.getByRole('button', { name: 'Show what would change' }).click();
+    await ana.page.getByRole('alert').getByText('ana is viewer', { exact: false }).waitFor();
+    await ana.close();
   });
 
   it('a file of merchants shows the plan of the pasted text, and applies that plan alone', async () => {
