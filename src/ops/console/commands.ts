@@ -143,7 +143,8 @@ const planning = pageOf({
   async look(visit, sent) {
     const plan = await visit.ask('POST /api/plan', { body: planOf(sent) });
     const next = html`${hidden('plan', plan.plan)}<div class="target">${secretFields(visit, sent, 'act')}</div>`;
-    return { found: planned(visit.words, plan), next: plan.changes === 0 ? null : next };
+    const same = plan.changes === 0 ? html`<p class="notice">${visit.words.t('command.plan_same')}</p>` : null;
+    return { found: html`${planned(visit.words, plan)}${same}`, next };
   },
   async act(visit, { plan, reason, ...sent }) {
     const answer = await visit.ask('POST /api/plan/apply', { body: { ...planOf(sent), plan, reason } });
@@ -176,10 +177,8 @@ function secretsIn(sent: Fields): Record<string, string> {
   );
 }
 
-/** A browser ends the lines of a form as Windows does; so a plan has the digest of the file that was pasted. */
-function planOf({ file, text = '', override, ...sent }: Fields) {
-  const content = text.replaceAll('\r\n', '\n');
-  return { file, text: content, secrets: secretsIn(sent), override: override === 'true' };
+function planOf({ file, override, ...sent }: Fields) {
+  return { file, text: textOf(sent), secrets: secretsIn(sent), override: override === 'true' };
 }
 
 function planned(words: Words, { plan, changes, refused, merchants, last_applied: last, not_in_file }: PlanView): Html {

@@ -29,7 +29,8 @@ export const planAsk = z.strictObject({
     .string()
     .min(1)
     .max(LONGEST_TEXT, encoded(say('file.long', { most: LONGEST_TEXT })))
-    .describe('its content: YAML, or JSON'),
+    .transform(normalized)
+    .describe('its content: YAML, or JSON; its digest is that of the text with one `\\n` at the end of each line'),
   secrets: z
     .record(
       z.string().max(300),
@@ -40,6 +41,11 @@ export const planAsk = z.strictObject({
   override: moveTarget.shape.override,
 });
 type PlanAsk = z.infer<typeof planAsk>;
+
+/** As most editors write it: a text that went through a form has other ends of lines, and often none at its own end. */
+function normalized(text: string): string {
+  return `${text.replaceAll('\r\n', '\n').trimEnd()}\n`;
+}
 
 export interface MerchantPlan {
   merchant_id: string;
