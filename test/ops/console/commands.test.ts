@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await look(`id,name\n${mistyped},Café Sur`);
     await page.getByRole('alert').getByText(`Near it: ${ARGENTINA}`).waitFor();
     await look(`id;name;tags\n${ARGENTINA};"Café; Sur";centro wave-1\n${BRAZIL};;`);
-    await page.getByText('1 of 2 merchants would be changed.').waitFor();
+    await page.getByText('1 merchant of 2 would be changed.').waitFor();
     expect(await page.locator('#found tbody tr').innerText()).toMatch(/700100200\s+new\s+–\s+Café; Sur centro wave-1/);
     expect((await viewOf(ARGENTINA)).name).toBeNull();
     // What is made is what was shown, whatever stands in the first form meanwhile.
@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     expect((await viewOf(MEXICO)).name).toBeNull();
     expect(await newest()).toMatchObject([{ who: 'ben', reason: 'names of the chain' }]);
     await look(`- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
-    await page.getByText('0 of 1 merchants would be changed.').waitFor();
+    await page.getByText('0 merchants of 1 would be changed.').waitFor();
     expect(await page.locator(ACT).count()).toBe(0);
     await look(`\n\n- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
     expect(await page.getByLabel('Content of the file').inputValue()).toMatch(/^\n\n- id/);
