@@ -159,7 +159,13 @@ it('imports CSV and YAML, after a dry run that changes nothing, and refuses what
   const yaml = file('shops.yaml', `- id: ${MEXICO}\n  name: Tacos Norte\n  tags: [norte]\n`);
   expect((await puente('merchants', 'import', '--file', yaml, '--new', ...why)).out).toContain('1 of 1');
   const bad = file('bad.csv', 'merchant,name\n1,x\n');
-  expect((await puente('merchants', 'import', '--file', bad, ...why)).err).toContain('must name the columns');
+  expect((await puente('merchants', 'import', '--file', bad, ...why)).err).toContain(
+    'bad.csv: The first line must name the columns',
+  );
+  const twice = file('twice.yaml', `- id: ${MEXICO}\n  name: Tacos\n  name: Tortas\n`);
+  expect((await puente('merchants', 'import', '--file', twice, ...why)).err).toContain('twice.yaml:3:3: ');
+  const none = file('none.yaml', 'id: 1\n');
+  expect((await puente('merchants', 'import', '--file', none, ...why)).err).toContain('none.yaml: This is no list');
   rmSync(folder, { recursive: true });
 });
 

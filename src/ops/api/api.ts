@@ -12,7 +12,7 @@ import { openApiRoute } from './openapi.ts';
 import type { Person } from './person.ts';
 import { planRoutes } from './plan.ts';
 import { reportRoutes } from './report.ts';
-import { type AnswerOf, type OpsParts, type OpsRoute, runRow } from './route.ts';
+import { type AnswerOf, type OpsParts, type OpsRoute, permit, runRow } from './route.ts';
 import { isStreamed } from './stream.ts';
 import { tableRoutes } from './tables.ts';
 import { traceRoutes } from './trace.ts';
@@ -65,15 +65,18 @@ export interface RowInput {
 export interface OpsApi {
   /** The value that a client would read from the JSON; a stream as it is. @throws PuenteError as the API refuses. */
   ask<Name extends keyof Answers>(person: Person, name: Name, input?: RowInput): Promise<Answers[Name]>;
+  /** For a caller that has work before it asks. @throws PuenteError forbidden when the person's role is not enough. */
+  permit(person: Person, name: keyof Answers): void;
 }
 
 export function inProcessApi(parts: OpsParts): OpsApi {
   const named = new Map(features.map((row) => [row.name, row]));
+  const rowOf = (name: keyof Answers) => named.get(name) as OpsRoute; // a name of its type is that of a row
   return {
     async ask(person, name, { path = {}, query = {}, body, signal = new AbortController().signal } = {}) {
-      const row = named.get(name) as OpsRoute; // a name of its type is that of a row
-      const answer = await runRow(row, parts, { person, path, query: defined(query), body, signal });
+      const answer = await runRow(rowOf(name), parts, { person, path, query: defined(query), body, signal });
       return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer));
     },
+    permit: (person, name) => permit(rowOf(name), person),
   };
 }

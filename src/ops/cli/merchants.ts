@@ -1,4 +1,5 @@
 /** Commands and text output of merchants: `puente merchants`, `capture on` and `off`, `erase`. */
+import { basename } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
@@ -80,7 +81,7 @@ A CSV file with a header, or a YAML list with the same fields; a field that is l
     async input({ fields, options }) {
       const file = String(options.file);
       const text = readInput(file, 'name a CSV or YAML file with id, name and tags');
-      return { ...fields, merchants: await shopsIn(text, /\.ya?ml$/.test(file)) };
+      return { ...fields, merchants: await shopsIn(text, file === '-' ? 'stdin' : basename(file)) };
     },
     text: importText,
   },

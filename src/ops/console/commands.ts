@@ -9,7 +9,6 @@ import { shopsIn } from '../moves/typed-lists.ts';
 import type { ApplyView } from '../plan/apply.ts';
 import { LONGEST_TEXT } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
-import { referencesIn } from '../plan/reference.ts';
 import { type Fields, type Form, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, hidden, linesOf, merchantLink, table } from './parts.ts';
 
@@ -69,7 +68,17 @@ function pageOf({ path, name, kind, fields, look, act }: Command): { page: Page;
 /** A whole file. */
 function textField(label: string, text: string, example: string): Html {
   return html`<label for="text">${label}</label>
-<textarea id="text" class="message" name="text" rows="12" required spellcheck="false" placeholder="${example}">${text}</textarea>`;
+<textarea id="text" class="message" name="text" rows="12" required spellcheck="false" placeholder="${example}">
+${text}</textarea>`; // browsers leave out the first end of a line
+}
+
+/** @throws PuenteError bad_request for what is no text, or too much of it. */
+function textOf(sent: Fields): string {
+  const text = (sent.text ?? '').replaceAll('\r\n', '\n'); // as a browser ends the lines of a form
+  if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say('file.long', { most: LONGEST_TEXT }));
+  // A browser sends others of them in the second form than it was sent.
+  if (/[^\P{Cc}\t\r\n]/u.test(text)) throw new PuenteError('bad_request', say('input.plain_text', {}));
+  return text;
 }
 
 // Names and tags of many merchants.
@@ -89,9 +98,11 @@ const importing = pageOf({
 
 type Imported = z.infer<typeof importAnswer>;
 
-async function imported({ ask }: Visit, { text = '', new: made, reason }: Fields, dry_run: boolean): Promise<Imported> {
+async function imported({ ask, permit }: Visit, sent: Fields, dry_run: boolean): Promise<Imported> {
+  permit('POST /api/merchants/import');
+  const { new: made, reason } = sent;
   const why = dry_run ? 'a preview, which stores nothing' : reason;
-  const merchants = await shopsIn(text);
+  const merchants = await shopsIn(textOf(sent), null);
   return ask('POST /api/merchants/import', { body: { merchants, new: made === 'true', dry_run, reason: why } });
 }
 
@@ -121,17 +132,19 @@ function importTable(words: Words, { dry_run, merchants }: Imported): Html {
 const planning = pageOf({
   path: '/plan',
   name: 'plan',
-  async fields(visit, { file = 'merchants.yaml', text, override }) {
+  async fields(visit, fields) {
+    const { file = 'merchants.yaml', text, override } = fields;
     const { t } = visit.words;
     const given = text ?? (visit.query.export === 'true' ? (await visit.ask('GET /api/plan/export')).text : '');
     const example = 'merchants:\n  - id: 700100200\n    name: Café Sur\n    stage: shadow';
     return html`<div class="target"><span><a href="/plan?export=true">${t('command.plan_export')}</a> · <a href="/drift">${t('drift.title')}</a></span></div>${textField(t('command.plan_text'), given, example)}
-<div class="target">${field.input('file', t('command.plan_file'), file, html` maxlength="120" required`)}${secretFields(visit, given, 'look')}${field.tick('override', t('stage.override'), override)}</div>`;
+<div class="target">${field.input('file', t('command.plan_file'), file, html` maxlength="120" required`)}${secretFields(visit, fields, 'look')}${field.tick('override', t('stage.override'), override)}</div>`;
   },
   async look(visit, sent) {
     const plan = await visit.ask('POST /api/plan', { body: planOf(sent) });
-    const next = html`${hidden('plan', plan.plan)}<div class="target">${secretFields(visit, sent.text ?? '', 'act')}</div>`;
-    return { found: planned(visit.words, plan), next: plan.changes === 0 ? null : next };
+    const next = html`${hidden('plan', plan.plan)}<div class="target">${secretFields(visit, sent, 'act')}</div>`;
+    const same = plan.changes === 0 ? html`<p class="notice">${visit.words.t('command.plan_same')}</p>` : null;
+    return { found: html`${planned(visit.words, plan)}${same}`, next };
   },
   async act(visit, { plan, reason, ...sent }) {
     const answer = await visit.ask('POST /api/plan/apply', { body: { ...planOf(sent), plan, reason } });
@@ -143,20 +156,29 @@ const planning = pageOf({
 /** The name of the field with the value of a reference. The page never holds the value: each form asks for it. */
 const SECRET = 'secret ';
 
-function secretFields({ words: { t } }: Visit, text: string, form: string): Html[] {
-  if (text.length > LONGEST_TEXT || !/\b(env|file):/.test(text)) return [];
+/** A field for each reference that a value was given for, or that the plan was refused without. @param sent what was given. */
+function secretFields({ words: { t }, refused }: Visit, sent: Fields, form: string): Html[] {
+  const missing = (refused?.said ?? []).flatMap(({ code: wrong, facts }) =>
+    wrong === 'file.no_secret' ? [String(facts.reference)] : [],
+  );
   const label = (reference: string): string => t('command.plan_secret', { reference });
   const more = html` type="password" autocomplete="off"`;
-  return referencesIn(text).map((one, nth) => field.input(SECRET + one, label(one), '', more, `${form}-secret-${nth}`));
+  return [...new Set([...Object.keys(secretsIn(sent)), ...missing])].map((one, nth) =>
+    field.input(SECRET + one, label(one), '', more, `${form}-secret-${nth}`),
+  );
 }
 
-/** A browser ends the lines of a form as Windows does; so a plan has the digest of the file that was pasted. */
-function planOf({ file, text = '', override, ...sent }: Fields) {
-  const secrets = Object.entries(sent).flatMap(([name, value]) =>
-    name.startsWith(SECRET) && value !== '' ? [[name.slice(SECRET.length), value]] : [],
+/** By reference, the values that a form sent. */
+function secretsIn(sent: Fields): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(sent).flatMap(([name, value]) =>
+      name.startsWith(SECRET) && value !== '' ? [[name.slice(SECRET.length), value]] : [],
+    ),
   );
-  const content = text.replaceAll('\r\n', '\n');
-  return { file, text: content, secrets: Object.fromEntries(secrets), override: override === 'true' };
+}
+
+function planOf({ file, override, ...sent }: Fields) {
+  return { file, text: textOf(sent), secrets: secretsIn(sent), override: override === 'true' };
 }
 
 function planned(words: Words, { plan, changes, refused, merchants, last_applied: last, not_in_file }: PlanView): Html {

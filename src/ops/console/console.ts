@@ -8,6 +8,8 @@ import { callersFault, setRefusal } from '../api/errors.ts';
 import type { ConsoleParts } from '../api/parts.ts';
 import { sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
+import { MOST_MERCHANTS } from '../plan/file.ts';
+import { secretNames } from '../plan/reference.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
 import { brownoutForms, brownoutPages } from './brownouts.ts';
@@ -56,6 +58,8 @@ import { backupForm, backupPage, doctorPage } from './upkeep.ts';
 const FORM_LIMIT = '64kb';
 /** A file of merchants has 100,000 characters, and a character up to nine in a form. */
 const FILE_LIMIT = '1mb';
+/** Of one form: a secret for each field of each merchant that may hold one, and the form's own. */
+const FILE_FIELDS = secretNames.length * MOST_MERCHANTS + 20;
 
 /** Serves all but `/api`, `/metrics` and the probes. Forms of other origins, or without the form token, are refused. */
 export function createConsole(parts: ConsoleParts): RequestHandler {
@@ -66,7 +70,7 @@ export function createConsole(parts: ConsoleParts): RequestHandler {
     if (request.method === 'POST') sameOriginOnly(request, response, next);
     else next();
   });
-  const long = express.urlencoded({ extended: false, limit: FILE_LIMIT });
+  const long = express.urlencoded({ extended: false, limit: FILE_LIMIT, parameterLimit: FILE_FIELDS });
   router.post([...fileForms], (request, response, next) =>
     parts.sessions.personOf(sessionOf(kit, request)) === null ? next() : long(request, response, next),
   );
@@ -107,6 +111,7 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
     if (typeof done === 'string') response.redirect(303, done);
     else sendPage(response, layout(kit.files, visit, request.path, done));
   } catch (error) {
+    if (visit.signal.aborted) return; // as in `showPage`
     if (!(error instanceof PuenteError)) throw error;
     await answer(kit, form.page, { ...visit, sent, refused: error }, request, response);
   }
@@ -170,6 +175,7 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
     form_token: parts.sessions.formToken(cookie),
     signal: untilGone(response),
     ask: (row, input) => parts.api.ask(person, row, input),
+    permit: (row) => parts.api.permit(person, row),
   };
 }
 

@@ -1,5 +1,7 @@
 /** What the calls that legacy answered say about orders: whether their creates would pass, and what no table knows. */
-import { code, html, timeOf, withCode, written } from '../html.ts';
+import type { Words } from '../../locales/words.ts';
+import { type Content, code, html, says, timeOf, withCode, written } from '../html.ts';
+import { detailOf } from '../readiness/side.ts';
 import { given, linkTo, type Page } from './kit.ts';
 import { badge, field, merchantLink, section, table, unlessUnseen } from './parts.ts';
 
@@ -14,7 +16,7 @@ export const evidencePage: Page = {
         operation: one.operation,
         verdict: badge(one.verdict === 'accepted' ? 'good' : 'bad', t(`evidence.${one.verdict}`)),
         code: code(one.code),
-        why: one.detail === null ? null : written(words, one.detail),
+        why: one.detail === null ? null : whyOf(words, one.detail),
         count: one.count,
         on_legacy: one.verdict === 'accepted' ? null : one.refused_on_legacy,
         last: html`<a href="${linkTo('/trace', { id: one.sample })}">${timeOf(words, one.last_at)}</a>`,
@@ -38,3 +40,9 @@ ${section('unknowns', t('evidence.unknowns'), unknowns, withCode(t('evidence.unk
     return { title: t('evidence.title'), content };
   },
 };
+
+/** As the trace has it. */
+function whyOf(words: Words, stored: string): Content {
+  const detail = detailOf(stored);
+  return typeof detail === 'string' ? written(words, detail) : says(words, detail.text, detail.said);
+}

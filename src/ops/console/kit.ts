@@ -96,6 +96,8 @@ export interface Visit {
   signal: AbortSignal;
   /** Calls the ops API as this person. @throws PuenteError as the API refuses. */
   ask<Name extends keyof Answers>(row: Name, input?: RowInput): Promise<Answers[Name]>;
+  /** For a form whose text is read before it asks. @throws PuenteError forbidden. */
+  permit(row: keyof Answers): void;
 }
 
 export interface Shown {

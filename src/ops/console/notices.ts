@@ -168,7 +168,7 @@ function selection(visit: Visit, notices: readonly Notice[]): Html {
 async function receivers(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
-  const merchant = sent.merchant ?? query.merchant;
+  const merchant = sent.merchant ?? idIn(query.merchant);
   const answer = visit.ask('GET /api/notices/receivers', { query: given({ merchant: query.merchant }) });
   const list = await unlessUnseen(words, answer, ({ receivers }) => receiverTable(words, receivers));
   const test = changeForm(
@@ -183,6 +183,11 @@ ${reasonField(visit, 'test-reason')}<button>${t('receivers.test')}</button>`,
     html`${list}<p class="lead">${t('receivers.test_lead')}</p>${test}`,
     t('receivers.lead'),
   );
+}
+
+/** '' for a name, or for none. */
+function idIn(merchant = ''): string {
+  return /^\d+$/.test(merchant) ? merchant : '';
 }
 
 function receiverTable(words: Words, found: readonly z.infer<typeof receiversView>['receivers'][number][]): Html {
@@ -208,11 +213,14 @@ async function redeliverWindow(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
   const { t } = words;
   const fields: Fields = { ...query, ...sent };
+  // A list may be of a name, and a redelivery may not; an empty field of it would mean everybody.
+  const must = sent.merchant === undefined && idIn(query.merchant) !== (query.merchant ?? '');
+  const merchant = must ? '' : fields.merchant;
   const again = fields.counted === 'true' ? await confirmation(visit, fields) : null;
   const form = changeForm(
     visit,
     '/notices/replay',
-    html`<div class="target">${field.merchant(words, fields.merchant, 'many-merchant')}
+    html`<div class="target">${field.input('merchant', t('board.merchant'), merchant, html` inputmode="numeric"${must ? html` required` : null}`, 'many-merchant')}
 ${field.select('topic', t('redeliver.topic'), [['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], fields.topic, 'many-topic')}
 ${field.select('state', t('notices.state'), [['', t('redeliver.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], fields.state, 'many-state')}
 ${field.time('since', t('form.since'), fields.since, html` required`, 'many-since')}

@@ -36,12 +36,13 @@ export function stepsIn(text: string): number[] {
 
 /**
  * Names and tags of many merchants as a file has them: CSV with a header, or a YAML list with the same fields.
- * @param is_yaml a list in YAML is recognised by its first dash, too. @returns the `merchants` of an import.
- * @throws PuenteError bad_request for a text that is neither.
+ * @param file its name, for errors; null for a pasted text. A list in YAML is recognised by its first dash, too.
+ * @returns the `merchants` of an import. @throws PuenteError bad_request for a text that is neither.
  */
-export async function shopsIn(text: string, is_yaml = false): Promise<Record<string, unknown>[]> {
+export async function shopsIn(text: string, file: string | null): Promise<Record<string, unknown>[]> {
   const list = text.replace(/^\uFEFF/, '');
-  const rows = is_yaml || /^\s*-/.test(list) ? await yamlRows(list) : csvRows(list);
+  const is_yaml = /\.ya?ml$/.test(file ?? '') || /^\s*-/.test(list);
+  const rows = is_yaml ? await yamlRows(list, file) : csvRows(list, file);
   return rows.map(({ id, name, tags }) => ({
     merchant_id: String(id ?? ''),
     name: name === '' || name === undefined ? undefined : String(name),
@@ -51,25 +52,23 @@ export async function shopsIn(text: string, is_yaml = false): Promise<Record<str
 
 type Shop = Record<string, unknown>;
 
-async function yamlRows(text: string): Promise<Shop[]> {
-  const { parse } = await import('yaml');
-  try {
-    const rows: unknown = parse(text);
-    if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) return rows as Shop[]; // just checked
-  } catch {
-    // The parser's own sentence is in English, and says less.
-  }
-  throw new PuenteError('bad_request', say('input.shop_list', {}));
+async function yamlRows(text: string, file: string | null): Promise<Shop[]> {
+  const { readYaml } = await import('../plan/file.ts'); // with a reader of YAML, which other commands do not need
+  const { content: rows } = readYaml(file ?? 'YAML', text);
+  if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) return rows as Shop[]; // just checked
+  throw new PuenteError('bad_request', say('input.shop_list', { file }));
 }
 
 /** RFC 4180, with commas, or with semicolons as spreadsheets in Spanish and Portuguese write. */
-function csvRows(text: string): Shop[] {
+function csvRows(text: string, file: string | null): Shop[] {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   const comma = lines[0]?.includes(';') ? ';' : ',';
   const cell = new RegExp(`(?:^|${comma})(?:"((?:[^"]|"")*)"|([^${comma}]*))`, 'g');
   const [head = [], ...rows] = lines.map((line) =>
     [...line.matchAll(cell)].map(([, inner, plain = '']) => (inner?.replaceAll('""', '"') ?? plain).trim()),
   );
-  if (!head.includes('id')) throw new PuenteError('bad_request', say('input.shop_columns', {}));
-  return rows.map((row) => Object.fromEntries(head.map((name, nth) => [name, row[nth] ?? ''])));
+  if (!head.includes('id')) throw new PuenteError('bad_request', say('input.shop_columns', { file }));
+  const columns = ['id', 'name', 'tags'].filter((name) => head.includes(name));
+  const places = columns.map((name) => [name, head.lastIndexOf(name)] as const);
+  return rows.map((row) => Object.fromEntries(places.map(([name, nth]) => [name, row[nth] ?? ''])));
 }

@@ -26,6 +26,8 @@ import { REFERENCE } from './reference.ts';
 export const MOST_MERCHANTS = 500;
 /** Payments wait while a text is parsed: one of this length takes about 0.2 s of processor time (measured). */
 export const LONGEST_TEXT = 100_000;
+/** Of one text: the library compares each with every node before it. */
+const MOST_ALIASES = 1_000;
 /** Of one refusal; a person repairs no more at once. */
 const MOST_ERRORS = 20;
 
@@ -97,17 +99,7 @@ export function readMerchants(
   name: string,
   text: string,
 ): { wanted: Wanted[]; placeOf(nth: number, field: string): string } {
-  const lines = new LineCounter();
-  const at = (offset: number): string => {
-    const { line, col } = lines.linePos(offset);
-    return `${name}:${line}:${col}`;
-  };
-  // Without the parser's search for keys that are there twice, which compares each with each: `keptDigits` finds them.
-  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, lineCounter: lines });
-  // The parser's own sentences quote the text, which may be a secret.
-  const broken = [...document.errors.map(({ code, pos }) => ({ code, from: pos[0] })), ...keptDigits(document)];
-  if (broken.length > 0) throw refusal(broken, ({ code, from }) => say('file.broken', { place: at(from), code }));
-  const content = contentOf(document, name);
+  const { document, content, at } = readYaml(name, text);
   const count = countIn(content);
   if (count > MOST_MERCHANTS)
     throw new PuenteError(
@@ -118,6 +110,24 @@ export function readMerchants(
   if (!read.success) throw refusal(read.error.issues.flatMap(mistakesOf), (one) => mistakeSaid(document, one, at));
   const placeOf = (nth: number, field: string): string => at(offsetOf(document, ['merchants', nth, field]));
   return { wanted: read.data.merchants, placeOf };
+}
+
+/**
+ * In time that grows with the length of the text alone. @param name of the file, in errors.
+ * @returns its content, and the place of an offset. @throws PuenteError bad_request, never with a part of the text.
+ */
+export function readYaml(name: string, text: string) {
+  const lines = new LineCounter();
+  const at = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `${name}:${line}:${col}`;
+  };
+  // Without the parser's search for keys that are there twice, which compares each with each: `keptDigits` finds them.
+  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, lineCounter: lines });
+  // The parser's own sentences quote the text, which may be a secret.
+  const broken = [...document.errors.map(({ code, pos }) => ({ code, from: pos[0] })), ...keptDigits(document)];
+  if (broken.length > 0) throw refusal(broken, ({ code, from }) => say('file.broken', { place: at(from), code }));
+  return { document, content: contentOf(document, name), at };
 }
 
 /** @param sentenceOf of one error: only the errors that are shown get one. */
@@ -132,9 +142,12 @@ function countIn(content: unknown): number {
   return Array.isArray(merchants) ? merchants.length : 0;
 }
 
-/** @throws PuenteError bad_request for aliases that would expand without bound. */
+/** @throws PuenteError bad_request for aliases that are too many, or would expand without bound. */
 function contentOf(document: Document.Parsed, name: string): unknown {
+  let aliases = 0;
+  visit(document, { Alias: () => (++aliases > MOST_ALIASES ? visit.BREAK : undefined) });
   try {
+    if (aliases > MOST_ALIASES) throw new RangeError(`more than ${MOST_ALIASES} aliases`);
     return document.toJS();
   } catch (cause) {
     throw new PuenteError('bad_request', say('file.aliases', { file: name }), { cause });

@@ -29,7 +29,8 @@ export const planAsk = z.strictObject({
     .string()
     .min(1)
     .max(LONGEST_TEXT, encoded(say('file.long', { most: LONGEST_TEXT })))
-    .describe('its content: YAML, or JSON'),
+    .transform(normalized)
+    .describe('its content: YAML, or JSON; its digest is that of the text with one `\\n` at the end of each line'),
   secrets: z
     .record(
       z.string().max(300),
@@ -40,6 +41,11 @@ export const planAsk = z.strictObject({
   override: moveTarget.shape.override,
 });
 type PlanAsk = z.infer<typeof planAsk>;
+
+/** As most editors write it: a text that went through a form has other ends of lines, and often none at its own end. */
+function normalized(text: string): string {
+  return `${text.replaceAll('\r\n', '\n').trimEnd()}\n`;
+}
 
 export interface MerchantPlan {
   merchant_id: string;
@@ -70,7 +76,7 @@ export interface Plan {
 /**
  * Reads the store, tries an operator's new credentials at upstream (`MOST_TRIES` of them), and changes nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
  * when an operator applies it.
- * @throws PuenteError bad_request for a file that can't be read, or a reference without its value.
+ * @throws PuenteError bad_request for a file that can't be read, or references without their values, all of them.
  */
 export async function makePlan(
   parts: Pick<StepsAsk, 'ports' | 'checkUrl'>,
@@ -80,7 +86,9 @@ export async function makePlan(
   const { ports } = parts;
   const { wanted, placeOf } = readMerchants(ask.file, ask.text);
   const sha256 = createHash('sha256').update(ask.text).digest('hex');
-  const changes = wanted.map((one, nth) => changeWanted(one, ask, (field) => placeOf(nth, field)));
+  const missing = new Map<string, Spoken>();
+  const changes = wanted.map((one, nth) => changeWanted(one, ask, (field) => placeOf(nth, field), missing));
+  if (missing.size > 0) throw new PuenteError('bad_request', [...missing.values()], { between: '\n' });
   const applies = await lastApplies(
     ports,
     wanted.map(({ id }) => id),
@@ -145,8 +153,16 @@ async function planMerchant(
   };
 }
 
-/** The settings that an entry names, with the values of its references. @throws PuenteError bad_request. */
-function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: string) => string): SettingsChange {
+/**
+ * The settings that an entry names, with the values of its references. @param missing takes a sentence for each reference
+ * without its value. @throws PuenteError bad_request.
+ */
+function changeWanted(
+  wanted: Wanted,
+  { secrets }: PlanAsk,
+  placeOf: (field: string) => string,
+  missing: Map<string, Spoken>,
+): SettingsChange {
   const named: Record<string, unknown> = Object.fromEntries(
     Object.entries(wanted).filter(([name]) => settingNames.includes(name)),
   );
@@ -156,7 +172,10 @@ function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: str
     if (text === undefined || text === null) continue;
     const [place, reference] = [placeOf(name), text];
     const secret = REFERENCE.test(text) ? secrets[text] : new Secret(text);
-    if (secret === undefined) throw new PuenteError('bad_request', say('file.no_secret', { place, reference }));
+    if (secret === undefined) {
+      if (!missing.has(reference)) missing.set(reference, say('file.no_secret', { place, reference }));
+      continue;
+    }
     const field = merchantChange.shape[name];
     const taken = field.safeParse(secret.reveal(), { reportInput: true });
     const [issue] = taken.error?.issues ?? [];

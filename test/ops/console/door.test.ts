@@ -1,7 +1,7 @@
 /** The console's door: sign-in and sign-out, what a session allows, forms of other pages, languages, and headers. */
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
-import { ANA, type Answer, BEN, call, PEOPLE, startBench } from '../../kit.ts';
+import { ANA, type Answer, ARGENTINA, BEN, call, PEOPLE, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 
 const bench = openForAll(() => startBench(PEOPLE));
@@ -135,6 +135,15 @@ describe('a form', () => {
   });
 });
 
+it('a file may have a secret for each field of each merchant that holds one', async () => {
+  const cookie = await signedIn(BEN.token);
+  const form_token = formTokenIn(await at('/plan', cookie));
+  const secrets = Object.fromEntries(Array.from({ length: 1_500 }, (_, nth) => [`secret env:S${nth}`, 'a-secret']));
+  const text = `merchants:\n  - {id: "${ARGENTINA}", new: true, name: Café}\n`;
+  const answer = await send('/plan', { form_token, file: 'shops.yaml', text, ...secrets }, cookie);
+  expect([answer.status, /id="found"/.test(answer.text)]).toEqual([200, true]);
+});
+
 describe('what a browser sends amiss', () => {
   const lines: string[] = [];
   const other = openForAll(() =>
@@ -178,6 +187,32 @@ describe('what a browser sends amiss', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type']).toContain('text/html');
     expect(answer.text).toContain(says);
+    expect(lines.filter((line) => line.includes('could not be made'))).toEqual([]);
+  });
+
+  it('leaving the page of backups while one is made is no error of ours', async () => {
+    const { ops_url } = other.app;
+    const page = await call(`${ops_url}/sign-in`);
+    const headers = { 'content-type': FORM, origin: ops_url, accept: 'text/html' };
+    const token = new URLSearchParams({ form_token: formTokenIn(page), token: BEN.token }).toString();
+    const cookie = cookieIn(await call(`${ops_url}/sign-in`, { body: token, headers }));
+    const form_token = formTokenIn(await call(`${ops_url}/backups`, { headers: { cookie } }));
+    const body = new URLSearchParams({ form_token, reason: 'a test leaves' }).toString();
+    const backup = () =>
+      fetch(`${ops_url}/backups`, {
+        method: 'POST',
+        body,
+        headers: { ...headers, cookie },
+        redirect: 'manual',
+        signal,
+      });
+    let signal = AbortSignal.timeout(60_000);
+    for (const wait of [5, 10, 20, 30, 40, 60, 80, 120]) {
+      signal = AbortSignal.timeout(wait);
+      await backup().catch(() => undefined);
+    }
+    signal = AbortSignal.timeout(60_000);
+    await expect.poll(async () => (await backup()).status).toBe(303);
     expect(lines.filter((line) => line.includes('could not be made'))).toEqual([]);
   });
 

@@ -2,7 +2,18 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { pages } from '../../../src/ops/console/console.ts';
 import { hasChromium } from '../../chromium.ts';
-import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
+import {
+  ARGENTINA,
+  BEN,
+  type Bench,
+  BRAZIL,
+  DEVICE,
+  EVA,
+  eventually,
+  MEXICO,
+  POINT,
+  startReceiver,
+} from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
 import { openConsole } from './browser.ts';
@@ -26,6 +37,7 @@ const SAID = [
   ['/', '50 % faults on orders'],
   ['/limitations', 'a declined payment shows as ERROR'],
   ['/assumptions', 'Fewer calls in the window are not judged by their share;'],
+  ['/evidence', 'Additional property description is not allowed: Mexico answers 400'],
   [HERE, LOSS],
   [HERE, 'Your till sends body.description with POST'],
   ['trace', LOSS],
@@ -77,6 +89,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     }),
   );
   beforeAll(async () => {
+    await bench.till(CREATE, { merchant: MEXICO, body: { amount: 1500, description: 'mesa' } });
     const failing = { method: 'POST', kind: 'error', times: 1 };
     await bench.till(`${POINT}/devices`);
     await bench.control('/faults', { body: { ...failing, path: CREATE, status: 400, code: 'bad' } });

@@ -21,6 +21,13 @@ it.skipIf(!hasChromium)('shows how often a receiver acknowledges, tries it, and 
       },
       (count) => count === 1,
     );
+    // A list of a name: its forms take an id, and without one they would be of everybody, or of nobody.
+    await go('/notices?merchant=Caf%C3%A9');
+    for (const id of ['many-merchant', 'test-merchant'])
+      expect([id, await page.locator(`#${id}[required]`).inputValue()]).toEqual([id, '']);
+    await go(`/notices?merchant=${ARGENTINA}`);
+    for (const id of ['many-merchant', 'test-merchant'])
+      expect([id, await page.locator(`#${id}`).inputValue()]).toEqual([id, ARGENTINA]);
     await page.getByLabel('Merchant').last().fill(ARGENTINA);
     await page.locator('#test-reason').fill('its new address');
     await page.getByRole('button', { name: 'Send a test notice' }).click();

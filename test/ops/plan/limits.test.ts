@@ -6,6 +6,7 @@ import { APPLIED, viewDrift } from '../../../src/ops/plan/drift.ts';
 import { exportFile } from '../../../src/ops/plan/export.ts';
 import { readMerchants } from '../../../src/ops/plan/file.ts';
 import { makePlan, planAsk } from '../../../src/ops/plan/plan.ts';
+import { referencesIn } from '../../../src/ops/plan/reference.ts';
 import { MOST_TRIES } from '../../../src/ops/plan/steps.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import { yieldToEventLoop } from '../../../src/proxy/concurrency.ts';
@@ -88,6 +89,27 @@ describe('a text of a viewer', () => {
     const keys = Array.from({ length: 5_000 }, (_, nth) => `k${nth}: `).join(',');
     const compared = await callsOf(['isEqual', 'mapIncludes'], () => void refusalOf(`{${keys}}`));
     expect(compared).toBeLessThanOrEqual(5_000);
+  });
+
+  it('is not walked again for each alias of a reference', async () => {
+    const text = `merchants:\n  - {id: 1, credential: &t env:T}\n${ids(500)
+      .map((id) => `  - {id: ${id}, credential: *t, notice_secret: *t}\n`)
+      .join('')}`;
+    let found: string[] = [];
+    const walks = await callsOf(['hasAnchor'], () => {
+      found = referencesIn(text);
+    });
+    expect([found, walks]).toEqual([['env:T'], 0]);
+  });
+
+  it('has aliases up to a number, each of which is compared with all nodes before it', async () => {
+    const text = (count: number) =>
+      `merchants:\n  - id: 1\n    tags: [${Array.from({ length: count }, (_, nth) => `&a${nth} x, *a${nth}`)}]\n`;
+    expect(refusalOf(text(1_000))).toContain('tags');
+    const compared = await callsOf(['hasAnchor'], () => {
+      expect(refusalOf(text(1_001))).toContain('The aliases of shops.yaml would expand without bound');
+    });
+    expect(compared).toBe(0);
   });
 
   it('is read entry by entry only when its list is short enough', async () => {

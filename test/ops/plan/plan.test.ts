@@ -297,7 +297,9 @@ it('secrets come from elsewhere: compared for operators alone, tried as by hand,
   const without = await bench.as(BEN, 'POST', '/api/plan', { file: 'shops.yaml', text });
   expect([without.status, messageOf(without)]).toEqual([
     400,
-    expect.stringMatching(/^shops.yaml:4:17: the value of env:URL was not sent/),
+    expect.stringMatching(
+      /^shops.yaml:4:17: the value of env:URL was not sent.*\nshops.yaml:5:20: the value of file:secret.txt .*\nshops.yaml:6:17: the value of env:TOKEN /,
+    ),
   ]);
   const short = await bench.as(BEN, 'POST', '/api/plan', {
     file: 'shops.yaml',
