@@ -151,6 +151,8 @@ function coreSettings(config: Config): CoreSettings {
     moves: config.moves,
     safety: config.safety,
     sweep: { per_second: config.reconcile.sweep_per_second, age_ms: config.reconcile.sweep_age_ms },
+    evidence: config.evidence,
+    retention: config.retention,
   };
 }
 

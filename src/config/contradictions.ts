@@ -50,6 +50,12 @@ export function contradictions(config: Settings): string[] {
       'reconcile.point_interval_ms is more than reconcile.max_interval_ms; the first look comes before the last.',
     );
   }
+  const longest_ms = Math.max(config.retention.links_ms, config.evidence.kept_ms);
+  if (config.retention.sums_ms < longest_ms) {
+    found.push(
+      `retention.sums_ms is ${config.retention.sums_ms}, less than retention.links_ms or evidence.kept_ms (${longest_ms}); sums show of which days calls and sales have been deleted.`,
+    );
+  }
   if (config.store.ballast_bytes > config.store.low_bytes) {
     found.push(
       `store.ballast_bytes is ${config.store.ballast_bytes}, more than store.low_bytes (${config.store.low_bytes}); the reserve is a part of what is kept free.`,

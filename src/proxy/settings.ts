@@ -65,4 +65,8 @@ export interface CoreSettings {
     slow_share: number;
   };
   sweep: { per_second: number; age_ms: number };
+  /** How long calls, and sales on legacy, are kept. */
+  evidence: { kept_ms: number };
+  /** How long finished sales on orders are kept. */
+  retention: { links_ms: number };
 }

@@ -149,6 +149,16 @@ describe('settings that contradict each other are refused with the repair', () =
       /^create\.attempt_timeout_ms is 4000, more than create\.deadline_ms \(1000\)/,
     ],
     [
+      'sums kept shorter than sales',
+      () => ({ PUENTE_RETENTION_SUMS_MS: '34559999999' }),
+      /^retention\.sums_ms is 34559999999, less than .* \(34560000000\)/,
+    ],
+    [
+      'sums kept shorter than calls',
+      () => ({ PUENTE_EVIDENCE_KEPT_MS: '69120000001' }),
+      /^retention\.sums_ms is 69120000000, less than .* \(69120000001\)/,
+    ],
+    [
       'a first look after the last',
       () => ({ PUENTE_RECONCILE_MAX_INTERVAL_MS: '10' }),
       /^reconcile\.point_interval_ms/,

@@ -10,6 +10,7 @@ import {
   figuresQuery,
   figuresView,
   gatherReport,
+  mismatchesIn,
   type ReportFacts,
   sumsView,
   viewFigures,
@@ -95,7 +96,11 @@ async function* partsOf(
     if (part === 'approvals' || part === 'unmatched')
       return yield* csvOf(ports, listCsv(part), wholeList(ports, ask, part, signal));
     if (part === 'completion' || part === 'units')
-      return yield* csvOf(ports, listCsv(part), completionLines(ports, ask.merchant_id, part, signal));
+      return yield* csvOf(
+        ports,
+        listCsv(part),
+        completionLines(ports, ask.merchant_id, part, mismatchesIn(ports, query, signal), signal),
+      );
     return yield reportCsv(await gatherReport(ports, ask, facts, signal), part);
   }
   const report = await gatherReport(ports, ask, facts, signal);

@@ -140,9 +140,11 @@ async function allWindows(ports: Ports): Promise<Scheduled[]> {
   return [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
 }
 
-/** Rows that are listed; more than an installation has units times operations. */
+/** Rows that are listed, those with most calls first; the counts are of all. */
 const MOST_REFUSED = 5_000;
 const PAGE = 500;
+/** Up to so many merchants have their calls read one by one, beyond it those of all in one pass. */
+const FEW_MERCHANTS = 10;
 
 async function withRefused(
   ports: Ports,
@@ -154,9 +156,14 @@ async function withRefused(
   const calls = refused.reduce((sum, one) => sum + one.calls, 0);
   const units = new Set(refused.flatMap(({ merchant, unit }) => (unit === null ? [] : [`${merchant} ${unit}`])));
   const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
-  // The first call ever has sequence 1.
-  const is_whole = oldest === undefined || oldest.sequence === 1 || oldest.at <= scheduled.window.from;
-  return { ...view, calls_refused: is_whole ? calls : null, units_refused: is_whole ? units.size : null, refused };
+  const { from } = scheduled.window;
+  // The first call ever has sequence 1. Without any call, age may have deleted those of an old window.
+  const is_whole =
+    oldest === undefined
+      ? from >= ports.clock.now() - ports.settings.evidence.kept_ms
+      : oldest.sequence === 1 || oldest.at <= from;
+  const counts = { calls_refused: is_whole ? calls : null, units_refused: is_whole ? units.size : null };
+  return { ...view, ...counts, refused: refused.slice(0, MOST_REFUSED) };
 }
 
 /** Most calls first, from the exchanges that are stored; evidence that was shed under load is not in it. */
@@ -169,13 +176,15 @@ async function refusedIn(
   const found_by = new Map<string, z.infer<typeof refusedUnit>>();
   // The one refusal that is neither a fault of anybody nor a shop's affair: 503 and business.
   const of = { lane: 'legacy', outcome: 'business', since: from, until: Math.min(until, aborted_at ?? until) } as const;
-  for (const merchant_id of merchants)
-    for await (const page of await exchangePages(store.exchanges, { merchant_id, ...of }, PAGE)) {
+  const own: ReadonlySet<string | null> = new Set(merchants);
+  const whose = merchants.length > FEW_MERCHANTS ? [{}] : merchants.map((merchant_id) => ({ merchant_id }));
+  for (const filter of whose)
+    for await (const page of await exchangePages(store.exchanges, { ...filter, ...of }, PAGE)) {
       signal.throwIfAborted();
-      for (const { unit, operation, at } of page.filter(({ status }) => status === 503)) {
+      for (const { merchant_id, unit, operation, at, status } of page) {
+        if (status !== 503 || merchant_id === null || !own.has(merchant_id)) continue;
         const key = `${merchant_id} ${unit} ${operation}`;
         const known = found_by.get(key);
-        if (known === undefined && found_by.size >= MOST_REFUSED) continue;
         const first_at = known?.first_at ?? iso(at);
         const calls = (known?.calls ?? 0) + 1;
         found_by.set(key, {

@@ -12,7 +12,7 @@ import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import { isOf, listedOf } from '../whose.ts';
 import type { Readiness } from './facts.ts';
 import { isAllOnOrders, legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
-import { merchantReadiness, mismatchesOnce } from './readiness.ts';
+import { type Mismatches, merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 export const decommissionView = z.object({
   merchant_id: z.string(),
@@ -74,23 +74,27 @@ export async function viewFleetDecommission(
   const merchants: FleetDecommissionView['merchants'] = [];
   const isMeant = isOf(whose);
   const meant = (await knownMerchants(ports)).filter(({ id }) => isMeant(id));
-  for await (const found of decommissions(ports, meant, signal)) {
+  for await (const found of decommissions(ports, meant, mismatchesOnce(ports), signal)) {
     const { quiet_days_needed: _needed, open_until: _until, calls: _calls, units, ...line } = found;
     merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
   }
   return { merchants: await listedOf(ports, whose, merchants) };
 }
 
-/** Of merchants whose work is all on orders, in pages for a file: a line each, or one for each of their units. */
+/**
+ * Of merchants whose work is all on orders, in pages for a file: a line each, or one for each of their units.
+ * @param mismatches as the reports of the merchants have them.
+ */
 export async function* completionLines(
   ports: Ports,
   merchant_id: string | null,
   part: 'completion' | 'units',
+  mismatches: Mismatches,
   signal: AbortSignal,
 ): AsyncGenerator<(object & { merchant_id: string })[]> {
   const known = merchant_id === null ? await knownMerchants(ports) : [await merchantOf(ports, merchant_id)];
   const on_orders = known.filter((merchant) => isAllOnOrders(ports.settings, merchant));
-  for await (const one of decommissions(ports, on_orders, signal)) {
+  for await (const one of decommissions(ports, on_orders, mismatches, signal)) {
     const { merchant_id: id, name, units } = one;
     yield part === 'completion' ? [one] : units.map((unit) => ({ merchant_id: id, name, ...unit }));
   }
@@ -100,9 +104,9 @@ export async function* completionLines(
 async function* decommissions(
   ports: Ports,
   merchants: readonly Merchant[],
+  mismatches: Mismatches,
   signal: AbortSignal,
 ): AsyncGenerator<DecommissionView> {
-  const mismatches = mismatchesOnce(ports);
   await ports.evidence.settled();
   for (const merchant of merchants) {
     signal.throwIfAborted();

@@ -3,16 +3,16 @@ import { z } from 'zod';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { verifyAuditStream } from '../audit.ts';
-import { DAY_MS, defined, exchangePages, iso, shown, time } from '../fields.ts';
+import { DAY_MS, defined, exchangePages, instant, iso, shown, time } from '../fields.ts';
 import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
-import { askOf, coverageOf, type ReportAsk } from './period.ts';
-import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
-import { approvalLines, moneyOf, unmatchedOf } from './sales.ts';
+import { askOf, coverageOf, type ReportAsk, reportAskOf } from './period.ts';
+import { type Line, REPORT_SCHEMA, type Report, type ReportQuery, report, reportQuery } from './report.ts';
+import { approvalLines, approvalPages, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -101,6 +101,21 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   };
 }
 
+/** As a report of each merchant for the period asked for judges it. @param signal aborts it when the client disconnects. */
+export function mismatchesIn(
+  ports: Ports,
+  { since, until }: Pick<ReportQuery, 'since' | 'until'>,
+  signal: AbortSignal,
+): Mismatches {
+  const known = mismatchesOnce(ports);
+  return async (merchant) => {
+    const ask = await reportAskOf(ports, defined({ merchant, since, until }));
+    const approvals: Report['approvals'] = [];
+    for await (const page of approvalPages(ports, ask, signal)) approvals.push(...page);
+    return withApprovals(known, approvals)(merchant);
+  };
+}
+
 /** A verdict of the report fits its own findings, also those of which no line of the audit says so yet. */
 function withApprovals(known: Mismatches, approvals: Report['approvals']): Mismatches {
   const open = approvals.filter(({ state }) => state === 'open');
@@ -145,23 +160,29 @@ async function provenNow(
   const made_at = iso(clock.now());
   const agrees = found.every(({ state }) => state !== 'open');
   const issued = { issued_at: made_at, acknowledged: readiness?.acknowledged ?? [], audit_head };
-  const certificate = audit.intact && agrees ? await certificateOf(ports, ask, completion, issued) : null;
-  return { made_at, readiness, completion, certificate, audit_head, audit };
+  const certified = audit.intact && agrees ? await certificateOf(ports, ask, completion, issued) : NOT_CERTIFIED;
+  return { made_at, readiness, completion, ...certified, audit_head, audit };
 }
+
+type Certified = Pick<Report, 'certificate' | 'certificate_since'>;
+const NOT_CERTIFIED: Certified = { certificate: null, certificate_since: null };
 
 async function certificateOf(
   ports: Ports,
   ask: ReportAsk,
   completion: Report['completion'],
   issued: Pick<NonNullable<Report['certificate']>, 'issued_at' | 'acknowledged' | 'audit_head'>,
-): Promise<Report['certificate']> {
-  if (completion === null || !completion.may_go) return null;
+): Promise<Certified> {
+  if (completion === null || !completion.may_go) return NOT_CERTIFIED;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
-  const { began_on, deleted_before } = await coverageOf(ports, merchant_id, ask);
+  const { began_on, whole_since, deleted_before } = await coverageOf(ports, merchant_id, ask);
+  // Sales before or after the period were not looked at.
+  if (whole_since !== null) return { ...NOT_CERTIFIED, certificate_since: iso(whole_since) };
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
   const period = { since: iso(ask.since), until: iso(ask.until) };
   const covered = { period, began_on, deleted_before: iso(deleted_before) };
-  return { merchant_id, ...issued, ...covered, last_legacy_day, quiet_days, units: units.length, sign_off };
+  const quiet = { last_legacy_day, quiet_days, units: units.length };
+  return { certificate: { merchant_id, ...issued, ...covered, ...quiet, sign_off }, certificate_since: null };
 }
 
 function sumsOf(ports: Ports, tally: Tally) {
@@ -248,7 +269,9 @@ const SECOND_MS = 1_000;
 
 // The figures that charts are drawn of: a part of the report, without what takes long to judge or to verify.
 
-export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
+export const figuresQuery = reportQuery.pick({ merchant: true, until: true }).extend({
+  since: instant.exactOptional().describe('from (default: seven days before the end)'),
+});
 
 export const figuresView = z.object({
   ...report.pick({ merchant_id: true, made_at: true, period: true, days: true, waits: true }).shape,

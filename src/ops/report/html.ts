@@ -272,9 +272,11 @@ function completion({ completion: found }: Report, words: Words, most: number): 
 }
 
 /** To be printed and signed; of a merchant that needs legacy no more. */
-function certificate({ certificate: found, merchants: [one] }: Report, words: Words): Content {
-  if (found === null) return null;
+function certificate({ certificate: found, certificate_since, merchants: [one] }: Report, words: Words): Content {
   const { t } = words;
+  if (found === null && certificate_since !== null)
+    return html`<p>${t('certificate.whole', { since: words.time(certificate_since) })}</p>`;
+  if (found === null) return null;
   const { merchant_id, last_legacy_day, quiet_days, units, acknowledged: accepted, audit_head, sign_off } = found;
   const { period, began_on: began, deleted_before: gap } = found;
   const id = nameOf(words, merchant_id, one?.name);

@@ -19,6 +19,8 @@ type Asked = Pick<ReportQuery, 'merchant' | 'since' | 'until'>;
 
 /** Of a period without a start. */
 const USUAL_MS = 7 * DAY_MS;
+/** Of a certificate: its period ends less than this before it is issued. */
+const FRESH_MS = DAY_MS;
 /** A merchant has some ten moves, one for each step of its ramps. */
 const MOST_MOVES = 10_000;
 
@@ -66,27 +68,33 @@ async function migrationOf({ store, tables }: Ports, merchant_id: string): Promi
 }
 
 /**
- * What a certificate says of its period. `deleted_before`: epoch ms before which calls or sales of the period are not
- * stored any more; null: all are.
+ * What a certificate says of its period. `whole_since`: epoch ms at which a period has to begin to cover the whole
+ * migration until now; null: this one does. `deleted_before`: epoch ms before which calls or sales of the period may not
+ * be stored any more; null: all are.
  */
 export async function coverageOf(
   ports: Ports,
   merchant_id: string,
   { since, until }: ReportAsk,
-): Promise<{ began_on: string | null; deleted_before: number | null }> {
-  const { store } = ports;
+): Promise<{ began_on: string | null; whole_since: number | null; deleted_before: number | null }> {
+  const { store, clock, settings } = ports;
   const { began_on, called_on, sold_on } = await migrationOf(ports, merchant_id);
   const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
   const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
   const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
+  const now = clock.now();
+  const cut = now - Math.min(settings.evidence.kept_ms, settings.retention.links_ms);
   const gaps = [
-    // Sales on legacy are deleted with the calls.
+    // Some old sales stay (a notice or a refund waits): a stored one shows nothing of the others.
+    ...(cut > Math.max(since, called_on * DAY_MS) ? [cut] : []),
+    // What is not stored any more, whatever the settings are now. Sales on legacy are deleted with the calls.
     ...(dayIn(calls_since) > Math.max(dayIn(since), called_on) ? [calls_since] : []),
     // A sale is created while its call lasts: perhaps on the next day.
     ...(dayIn(sales_since - HOUR_MS) > Math.max(dayIn(since), sold_on) ? [sales_since] : []),
   ];
   return {
     began_on: Number.isFinite(began_on) ? dayOf(began_on * DAY_MS) : null,
+    whole_since: since <= began_on * DAY_MS && now - until < FRESH_MS ? null : Math.min(began_on * DAY_MS, since),
     deleted_before: gaps.length === 0 ? null : Math.max(...gaps),
   };
 }

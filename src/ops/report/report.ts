@@ -320,7 +320,7 @@ export const report = z.object({
       began_on: z.iso.date().nullable().describe('the UTC day of the first known call or move of the merchant'),
       deleted_before: time
         .nullable()
-        .describe('calls or sales of the period before it have been deleted by age; null: the period is whole'),
+        .describe('calls or sales of the period before it may have been deleted by age; null: the period is whole'),
       last_legacy_day: z.iso.date().nullable(),
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),
@@ -336,7 +336,12 @@ export const report = z.object({
     })
     .nullable()
     .describe(
-      'that legacy may be switched off; null while it may not, an unmatched sale is open, or the audit chain is broken',
+      'that legacy may be switched off; null while it may not, an unmatched sale is open, the audit chain is broken, or the period is not the whole migration',
+    ),
+  certificate_since: time
+    .nullable()
+    .describe(
+      'where only its period stands in the way of a certificate: from when to now it has to be, which it is without `since` and `until`',
     ),
   verdicts: z.object(byVerdict).describe('how many of the merchants have which verdict'),
   left_out: z.record(z.enum(cutLists), count).describe('lines that are not in the lists because there are too many'),

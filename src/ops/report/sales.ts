@@ -266,15 +266,30 @@ export async function* wholeList(
   part: 'approvals' | 'unmatched',
   signal: AbortSignal | null,
 ): AsyncGenerator<Line<typeof part>[]> {
-  const pages = async function* (isWanted: (line: MoneyLine) => boolean) {
-    for await (const page of salePages(ports, ask, signal)) yield page.filter(isWanted);
-  };
-  if (part === 'approvals') for await (const page of pages(isNotApprovedOnce)) yield await approvalLines(ports, page);
+  if (part === 'approvals') yield* approvalPages(ports, ask, signal);
   else {
     const { mismatches } = await decisionLines(ports, ask, signal);
-    const unconfirmed = pages((line) => isUnconfirmed(ports, line));
+    const unconfirmed = wantedPages(ports, ask, signal, (line) => isUnconfirmed(ports, line));
     for await (const line of unmatchedLines(ports, mismatches, unconfirmed)) yield [line];
   }
+}
+
+async function* wantedPages(
+  ports: Ports,
+  ask: ReportAsk,
+  signal: AbortSignal | null,
+  isWanted: (line: MoneyLine) => boolean,
+): AsyncGenerator<MoneyLine[]> {
+  for await (const page of salePages(ports, ask, signal)) yield page.filter(isWanted);
+}
+
+/** Every line of `approvals`, page by page. */
+export async function* approvalPages(
+  ports: Ports,
+  ask: ReportAsk,
+  signal: AbortSignal | null,
+): AsyncGenerator<Line<'approvals'>[]> {
+  for await (const page of wantedPages(ports, ask, signal, isNotApprovedOnce)) yield await approvalLines(ports, page);
 }
 
 /** With the person who has accepted each. */

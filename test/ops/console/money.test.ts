@@ -7,6 +7,10 @@ import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
 import { type Opened, openConsole } from './browser.ts';
 
+/** Epoch ms of a bound in the query of an address. */
+const momentIn = (address: string, bound: 'since' | 'until'): number =>
+  Date.parse(new URL(address, 'http://console').searchParams.get(bound) ?? '');
+
 let passed_ms = 0;
 const clock = clockOf(() => Date.now() + passed_ms);
 
@@ -172,15 +176,21 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
       () => listed('paid'),
       (found) => found.length === 3,
     );
+    const { lines } = (await shop.ops(`/api/audit?subject=${ARGENTINA}&action=stage`)).body as {
+      lines: { at: string }[];
+    };
+    const moved_at = lines[0]?.at ?? '';
     const { page, go, problems, seriousFindings } = await open(ANA);
-    for (const [amount, ids] of [
-      ['40.50', paid],
-      ['31.00', [after]],
+    for (const [amount, ids, bound] of [
+      ['40.50', paid, 'until'],
+      ['31.00', [after], 'since'],
     ] as const) {
       await go(`/reports/sums?merchant=${ARGENTINA}`);
       const row = page.locator('#sums tbody tr').filter({ hasText: '700100200' }).filter({ hasText: amount });
       expect(await seriousFindings()).toEqual([]);
       const href = (await row.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
+      const list = (await row.getByRole('link', { name: 'list' }).getAttribute('href')) ?? '';
+      for (const one of [href, list]) expect(momentIn(one, bound)).toBe(Date.parse(moved_at));
       const csv = await (await page.request.get(shop.app.ops_url + href)).text();
       expect(csv.split('\r\n').slice(1, -1)).toHaveLength(ids.length);
       for (const id of ids) expect(csv).toContain(id);
@@ -188,8 +198,11 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
       await page.locator('#state').waitFor();
       expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(ids.toSorted());
       // The form holds the millisecond, and asks for the same again.
+      const before = page.url();
       await page.getByRole('button', { name: 'Show' }).click();
-      await page.waitForURL(/outcome|state=paid/);
+      await page.waitForURL((url) => url.href !== before);
+      await page.locator('#state').waitFor();
+      expect(momentIn(page.url(), bound)).toBe(Date.parse(moved_at));
       expect((await page.locator('tbody tr td a code').allInnerTexts()).toSorted()).toEqual(ids.toSorted());
     }
     expect(problems).toEqual([]);

@@ -1,5 +1,5 @@
 /** A list of brown-outs counts the calls and units that each refused, on a real store; what age has deleted is not counted as none. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { viewBrownouts, viewRefused } from '../../../src/ops/moves/brownouts.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
@@ -55,6 +55,38 @@ it('each line has the calls and units that it refused until it ended, of all its
   const { refused: rows, ...window } = await viewRefused(ports, 'second', signal);
   expect(window).toMatchObject({ calls_refused: 4, units_refused: 3 });
   expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
+});
+
+it('after age has deleted every call, an old window has no count', async () => {
+  await harness.store.exchanges.tidyExchanges(NOON, 0, 100);
+  ports = { ...ports, settings: { ...ports.settings, evidence: { kept_ms: NOON - SECOND } } };
+  expect(await counts()).toEqual([
+    ['to come', 0, 0],
+    ['second', 0, 0],
+    ['first', null, null],
+  ]);
+});
+
+it('more units than are listed are counted, each call of them', async () => {
+  const calls = Array.from({ length: 5_002 }, (_, nth) => refused(FIRST + 3 + nth, { unit: `point:T${nth}` }));
+  await harness.store.exchanges.recordExchanges(calls);
+  const { refused: rows, ...window } = await viewRefused(ports, 'first', signal);
+  expect(window).toMatchObject({ calls_refused: 5_004, units_refused: 5_003 });
+  expect(rows).toHaveLength(5_000);
+});
+
+it('a window of many merchants is counted in one pass, without the calls of others', async () => {
+  const ids = Array.from({ length: 30 }, (_, nth) => String(700_300_000 + nth));
+  const from = NOON - 2 * DAY_MS;
+  for (const id of ids) await setMerchant(harness.store, id, { brownouts: [windowAt('many', from)] });
+  await harness.store.exchanges.recordExchanges(
+    [...ids, MERCHANT].map((merchant_id, nth) => refused(from + nth, { merchant_id })),
+  );
+  const { store } = ports;
+  const exchanges = vi.spyOn(store.exchanges, 'exchanges');
+  expect(await viewRefused(ports, 'many', signal)).toMatchObject({ calls_refused: 30, units_refused: 30 });
+  // One page of calls, and the oldest call.
+  expect(exchanges).toHaveBeenCalledTimes(2);
 });
 
 it('a window of which calls have been deleted has no count, and no line says none', async () => {

@@ -287,6 +287,7 @@ it('unmatched sales: what upstream does not know, what Puente did not, and what 
 
 it('no certificate while a sale is unmatched or was approved twice', async () => {
   const { store } = harness;
+  const whole = () => report(MERCHANT, NOON - 10 * DAY_MS);
   await setMerchant(store, MERCHANT, { stage: 'orders' });
   const call = {
     operation: 'point.read_intent',
@@ -295,24 +296,24 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
     at: NOON - 9 * DAY_MS,
   } as const;
   await store.exchanges.recordExchanges([newExchange(call)]);
-  expect((await report(MERCHANT)).certificate).toMatchObject({ merchant_id: MERCHANT });
+  expect((await whole()).certificate).toMatchObject({ merchant_id: MERCHANT });
   const told = async (repaired: boolean) => {
     const { legacy_id } = await finished(store);
     const entry = line(NOON - 1, 'puente', legacy_id, 'stale', { merchant: MERCHANT, repaired });
     await store.audit.appendAudit({ ...entry, action: 'mismatch stale' });
-    return (await report(MERCHANT)).certificate;
+    return (await whole()).certificate;
   };
   expect(await told(true)).not.toBeNull();
   const twice = await finished(store);
   const payments = ['PAY1', 'PAY2'].map((id) => ({ id, status: 'processed' }));
   const order = { ...twice.order, status: 'processed', transactions: { payments } } as Order;
   await store.links.saveLink(twice, { order });
-  expect(await report(MERCHANT)).toMatchObject({
+  expect(await whole()).toMatchObject({
     ...{ approvals: [{ id: twice.legacy_id }], certificate: null, completion: { may_go: false } },
     ...{ readiness: { verdict: 'inconclusive' }, merchants: [{ verdict: 'inconclusive' }] },
   });
   await acceptDisagreement(ports, twice.legacy_id, { reason: 'refunded by hand', expected: 0 }, 'ana');
-  expect(await report(MERCHANT)).toMatchObject({
+  expect(await whole()).toMatchObject({
     ...{ approvals: [{ state: 'acknowledged' }], readiness: { verdict: 'ready' } },
     certificate: { acknowledged: [{ id: twice.legacy_id, amount: '15.00', who: 'ana', kinds: ['approvals'] }] },
   });

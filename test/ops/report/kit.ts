@@ -41,6 +41,7 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     readiness: null,
     completion: null,
     certificate: null,
+    certificate_since: null,
     merchants: [],
     verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
     readiness_days: [],

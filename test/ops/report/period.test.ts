@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { languages, loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
-import { gatherReport } from '../../../src/ops/report/gather.ts';
+import { completionLines } from '../../../src/ops/readiness/decommission.ts';
+import { gatherReport, mismatchesIn } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
@@ -49,11 +50,11 @@ async function arrive(): Promise<void> {
   );
 }
 
-async function certified(asked: { since?: number } = {}) {
+async function certified(asked: { since?: number; until?: number } = {}) {
   const ask = await reportAskOf(ports, { merchant: MERCHANT, ...asked });
   const report = await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });
   const pages = languages.map((one) => reportHtml(report, loadWords()[one]).split('class="certificate"')[1]).join('\n');
-  return { report, pages, ...report.certificate };
+  return { report, pages, page: reportHtml(report, loadWords().en), ...report.certificate };
 }
 
 it('is seven days; of a merchant on orders its whole migration, from the day of its first call or move', async () => {
@@ -83,12 +84,67 @@ it('a certificate names its period, which has the first sale, and that nothing o
   expect([report.exchanges.count, report.sums.reduce((sum, { count }) => sum + count, 0)]).toEqual([3, 2]);
   for (const text of ['covers', 'abarca del', 'abrange de']) expect(pages).toContain(text);
   expect(pages).not.toContain('deleted by age');
-  const short = await certified({ since: NOON - DAY_MS });
-  expect(short).toMatchObject({
-    period: { since: iso(NOON - DAY_MS) },
-    began_on: iso(BEGAN).slice(0, 10),
-    deleted_before: null,
+});
+
+it.each([
+  ['begins later', { since: BEGAN }],
+  ['ended a day ago', { until: NOON - DAY_MS }],
+])('a report of a period that %s has no certificate, and says which period one needs', async (_what, asked) => {
+  await trade([1, 2]);
+  await arrive();
+  const { report, page } = await certified(asked);
+  expect(report.completion).toMatchObject({ may_go: true });
+  expect(report).toMatchObject({ certificate: null, certificate_since: iso(midnight(BEGAN)) });
+  expect(page).toContain('A certificate of completion needs the whole migration');
+  expect((await certified()).report).toMatchObject({ certificate: {}, certificate_since: null });
+});
+
+it('of a sale approved twice long ago report and file judge the same, and a short period certifies nothing', async () => {
+  await trade([1, 100]);
+  const [link] = await harness.store.history.linksMade({
+    ...{ merchant_id: MERCHANT, since: 0, until: NOON, after: null, limit: 1 },
   });
+  const payments = ['PAY1', 'PAY2'].map((id) => ({ id, status: 'processed', amount: '15.00' }));
+  const order = { id: 'ORD01HRYFWNYRE1MR1E60MW000001', status: 'processed', transactions: { payments } };
+  // As an earlier version stored it: no line of the audit says so.
+  await harness.sql(
+    `UPDATE links SET revision = revision + 1, order_json = '${JSON.stringify(order)}' WHERE legacy_id = '${link?.legacy_id}'`,
+  );
+  await arrive();
+  const signal = new AbortController().signal;
+  for (const [asked, may_go] of [
+    [{}, false],
+    [{ since: NOON - DAY_MS }, true],
+  ] as const) {
+    const { report } = await certified(asked);
+    expect(report).toMatchObject({ completion: { may_go }, certificate: null });
+    for (const merchant of [MERCHANT, null])
+      for await (const lines of completionLines(
+        ports,
+        merchant,
+        'completion',
+        mismatchesIn(ports, asked, signal),
+        signal,
+      ))
+        expect(lines).toMatchObject([{ merchant_id: MERCHANT, may_go }]);
+  }
+});
+
+it('an old sale that is still kept does not hide that age may have deleted others', async () => {
+  await trade([1, 100]);
+  await arrive();
+  const { settings } = ports;
+  const old = NOON - 200 * DAY_MS;
+  for (const [limits, deleted_before] of [
+    [{ retention: { links_ms: 200 * DAY_MS } }, iso(old)],
+    [{ evidence: { kept_ms: 200 * DAY_MS } }, iso(old)],
+    // Within the first day, too.
+    [{ evidence: { kept_ms: NOON - BEGAN - 1 } }, iso(BEGAN + 1)],
+    [{ evidence: { kept_ms: NOON - midnight(BEGAN) } }, null],
+  ] as const) {
+    ports = { ...ports, settings: { ...settings, ...limits } };
+    expect(await certified()).toMatchObject({ deleted_before });
+  }
 });
 
 it.each([
@@ -107,6 +163,4 @@ it.each([
   expect(report.period.since).toBe(iso(midnight(BEGAN)));
   expect(certificate).toMatchObject({ began_on: iso(BEGAN).slice(0, 10), deleted_before: iso(gap) });
   for (const text of ['deleted by age', 'por antigüedad', 'por idade']) expect(pages).toContain(text);
-  // Of a period that begins later nothing is missing.
-  if (gap < NOON) expect(await certified({ since: BEGAN + 100 * DAY_MS })).toMatchObject({ deleted_before: null });
 });
