@@ -251,7 +251,10 @@ it('the command tells what differs and how to repair it, with exit codes', async
   const rule = { method: 'GET', path: '/v1/orders/*', kind: 'error', status: 503, times: 'always' };
   await front.control('/faults', { body: rule });
   const unread = await command(['reconcile'], env);
-  expect(unread).toMatchObject({ code: 4, out: expect.stringContaining(`not answer (puente doctor tells which):\n  ${ARGENTINA} ${id}\n`) });
+  expect(unread).toMatchObject({
+    code: 4,
+    out: expect.stringContaining(`not answer (puente doctor tells which):\n  ${ARGENTINA} ${id}\n`),
+  });
 });
 
 it('a refund that has ended upstream counts as it ended, and is no mismatch', async () => {
