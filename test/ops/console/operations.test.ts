@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('row').getByText(ARGENTINA).waitFor();
     expect(await seriousFindings()).toEqual([]);
     await bench.till(`${POINT}/devices`);
-    await page.locator('#merchant').fill(ARGENTINA);
+    await page.locator('#export-merchant').fill(ARGENTINA);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Save the file' }).click(),
