@@ -156,7 +156,7 @@ const declared = {
   ...changing([{ kind: 'link', at: 0 }], {
     /** A till that got an error or no answer does not have the id in the notice: an acknowledgement proves nothing. */
     mark_known_by_notice: `UPDATE links SET known_by = 'notice', revision = revision + 1
-      WHERE legacy_id = ? AND known_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
+      WHERE legacy_id = ? AND known_by IS NULL AND acknowledged_at IS NOT NULL AND state || '' = 'DONE'`,
   }),
   ...changing(ALL_LINKS, {
     delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
@@ -212,9 +212,12 @@ const declared = {
     insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
       state, attempts, sequence)
       SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1 FROM notices WHERE legacy_id = ?`,
-    /** Before a newer one of the same topic and id is inserted (`docs/protocol.md` §3.13). */
+    /**
+     * Before a newer one of the same topic and id is inserted (`docs/protocol.md` §3.13). By the sale: where the server's
+     * statistics are from before a backlog, it would read all pending notices instead, which the sum keeps it from.
+     */
     supersede_notices: `UPDATE notices SET state = 'superseded' WHERE legacy_id = ? AND form = ? AND topic = ? AND subject = ?
-      AND state = 'pending'`,
+      AND state || '' = 'pending'`,
     record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     /** The second value is 1 for a delivery: a notice superseded during its attempt is still marked as delivered. */

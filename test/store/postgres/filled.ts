@@ -1,4 +1,5 @@
 /** Fills a database: copies rows of every used table more than a thousand times, with unique names. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Server } from './server.ts';
 
 /** Rows of each table to copy, and copies of each. */
@@ -109,6 +110,23 @@ export async function fill(server: Server, url: string): Promise<void> {
     const [found] = await server.run(url, `SELECT count(*) AS rows FROM ${table}`);
     if (Number(found?.rows) < COPIES) throw new Error(`${table} has only ${found?.rows} rows`);
   }
+}
+
+/**
+ * Afterwards: after a quiet time the receiver of a merchant has not answered for an hour, so that notices wait for their
+ * next attempt and no till knows of its paid sale. Fewer rows changed than statistics are renewed for by default, a tenth
+ * of a table. Resolves after several rounds of the server's autovacuum.
+ */
+export async function leaveBacklog(server: Server, url: string, merchant_id: string, rounds_ms: number): Promise<void> {
+  const some = (id: string): string => `WHERE merchant_id = '${merchant_id}' AND hashtext(${id}) % 5 = 0`;
+  const changes = [
+    'SET session_replication_role = replica',
+    `UPDATE links SET state = 'DONE', legacy_state = 'FINISHED', next_check_at = NULL, known_by = NULL,
+      acknowledged_at = created_at, legacy_state_at = created_at ${some('legacy_id')}`,
+    `UPDATE notices SET state = 'pending', next_attempt_at = next_attempt_at + 86400000 ${some('id')}`,
+  ];
+  await server.run(url, changes.join(';\n'));
+  await pause(rounds_ms);
 }
 
 /**
