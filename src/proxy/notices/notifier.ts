@@ -28,7 +28,8 @@ export interface NotifierParts extends AttemptParts {
  */
 export function startNotifier(parts: NotifierParts) {
   const stopping = new AbortController();
-  const in_flight = createEntries<InFlight>();
+  const in_flight = createEntries<Promise<void>>();
+  const attempts = countByHost();
   const served = new Map<string, number>();
   const places = createPlaces(POLL_MS);
   const backlog = createBacklog(parts.store, parts);
@@ -39,22 +40,14 @@ export function startNotifier(parts: NotifierParts) {
   function begin(notice: Notice, receiver: Receiver | null, host: string | null): void {
     served.set(notice.merchant_id, ++turn);
     backlog.began(notice);
+    const kind = kindOf(notice);
     const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
-      in_flight.delete(kindOf(notice));
+      in_flight.delete(kind);
+      attempts.add(host, -1);
       wake();
     });
-    in_flight.set(kindOf(notice), { host, ended });
-  }
-
-  /** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
-  async function lookUp(notice: Notice): Promise<Receiver | null> {
-    try {
-      return await parts.receiver(notice);
-    } catch (error) {
-      if (error instanceof PuenteError && error.code === 'store_failed') throw error;
-      parts.onFault?.(error, notice);
-      return null;
-    }
+    in_flight.set(kind, ended);
+    attempts.add(host, 1);
   }
 
   /** Starts attempts, merchants in turns; false when no place is left. */
@@ -65,7 +58,7 @@ export function startNotifier(parts: NotifierParts) {
       const kind = kindOf(notice);
       // A redelivered notice and a newer one of its topic and id can both be due.
       if (underWay.has(kind) || in_flight.has(kind)) continue;
-      const receiver = await lookUp(notice);
+      const receiver = await lookUp(parts, notice);
       const host = hostOf(receiver?.url ?? null);
       if (host === null || look.hasPlace(notice, host, receiver?.is_merchants)) begin(notice, receiver, host);
     }
@@ -74,8 +67,7 @@ export function startNotifier(parts: NotifierParts) {
 
   async function startDue(): Promise<void> {
     const now = parts.clock.now();
-    const attemptsTo = (host: string): number => in_flight.values().filter((one) => one.host === host).length;
-    const look = places.look((host) => attemptsTo(host) >= parts.per_host, now);
+    const look = places.look((host) => attempts.to(host) >= parts.per_host, now);
     // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
     let underWay = new Set(in_flight.keys());
     for await (const due of backlog.pages(now, look, (notice) => underWay.has(kindOf(notice)))) {
@@ -109,7 +101,7 @@ export function startNotifier(parts: NotifierParts) {
       wake();
       await running;
       const patience = new AbortController();
-      const ended = Promise.all(in_flight.values().map((one) => one.ended));
+      const ended = Promise.all(in_flight.values());
       await Promise.race([ended, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
     },
@@ -142,9 +134,29 @@ function kindOf({ legacy_id, form, topic, subject }: Notice): string {
   return `${legacy_id} ${form} ${topic} ${subject}`;
 }
 
-interface InFlight {
-  host: string | null;
-  ended: Promise<void>;
+/** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
+async function lookUp(parts: NotifierParts, notice: Notice): Promise<Receiver | null> {
+  try {
+    return await parts.receiver(notice);
+  } catch (error) {
+    if (error instanceof PuenteError && error.code === 'store_failed') throw error;
+    parts.onFault?.(error, notice);
+    return null;
+  }
+}
+
+/** Running attempts by host; those without one are not counted. */
+function countByHost() {
+  const running = createEntries<number>();
+  const to = (host: string): number => running.get(host) ?? 0;
+  return {
+    to,
+    add(host: string | null, by: 1 | -1): void {
+      if (host === null) return;
+      if (to(host) + by === 0) running.delete(host);
+      else running.set(host, to(host) + by);
+    },
+  };
 }
 
 function hostOf(url: string | null): string | null {
@@ -212,7 +224,8 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
     },
     /** Called when an attempt begins: others of its kind may be superseded by its end. */
     began(notice: Notice): void {
-      for (const one of kept.values()) if (kindOf(one) === kindOf(notice)) kept.delete(one.id);
+      const kind = kindOf(notice);
+      for (const one of kept.values()) if (kindOf(one) === kind) kept.delete(one.id);
     },
     /** @param now epoch ms. */
     async *pages(now: number, held: Held, isUnderWay: (notice: Notice) => boolean): AsyncGenerator<Notice[]> {
