@@ -23,6 +23,7 @@ interface TableSize {
 
 export interface GrowthResult {
   engine: Engine;
+  /** All in the tables; those of the warm-up are not in times and bytes written. */
   sales: number;
   /** Tables that grow with sales; the others depend on the operator's data. */
   tables: TableSize[];
@@ -43,6 +44,8 @@ export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'e
 
 /** Of a paid sale at a terminal: one for the intent, one for the payment. */
 const NOTICES_PER_SALE = 2;
+/** Sales before the measured ones, as many as these at most: V8 compiles, and PostgreSQL plans for tables with rows. */
+const MOST_WARM_SALES = 700;
 /** Rarely, because each look counts all waiting notices. */
 const LOOK_EVERY_MS = 250;
 /** Time limit per sale with all its notices, on a busy machine; a few sales get a minute. */
@@ -69,12 +72,12 @@ export async function measureGrowth(
 }
 
 async function onFile(directory: string, sales: number): Promise<GrowthResult> {
-  const facts = await sell(directory, sales, {}, null);
+  const facts = await sell(directory, sales, {});
   const path = databaseOf(directory);
   const database = new Database(path);
   database.pragma('wal_checkpoint(TRUNCATE)');
   database.close();
-  return resultOf('SQLite', sales, sizesInFile(path), facts);
+  return resultOf('SQLite', sizesInFile(path), facts);
 }
 
 async function onServer(directory: string, sales: number): Promise<GrowthResult> {
@@ -83,41 +86,46 @@ async function onServer(directory: string, sales: number): Promise<GrowthResult>
     const { url } = server;
     const ask = async (sql: string): Promise<string> => String(await askServer(url, `SELECT ${sql}`));
     const postmaster = Number.parseInt(await ask(`pg_read_file('postmaster.pid')`), 10);
-    const begun = await ask('pg_current_wal_lsn()');
-    const facts = await sell(directory, sales, { PUENTE_POSTGRES_URL: url }, postmaster);
+    let begun = '';
+    const warmed = async (): Promise<void> => {
+      await askServer(url, 'VACUUM ANALYZE');
+      begun = await ask('pg_current_wal_lsn()');
+    };
+    const facts = await sell(directory, sales, { PUENTE_POSTGRES_URL: url }, { postmaster, warmed });
     const written = Number(await ask(`pg_wal_lsn_diff(pg_current_wal_lsn(), '${begun}')`));
     // As autovacuum would do later.
     await askServer(url, 'VACUUM ANALYZE');
     const tables = await sizesInDatabase(url);
-    return { ...resultOf('PostgreSQL', sales, tables, facts), written_bytes_per_sale: written / sales };
+    return { ...resultOf('PostgreSQL', tables, facts), written_bytes_per_sale: written / sales };
   } finally {
     await server.stop();
   }
 }
 
-type Facts = Omit<GrowthResult, 'engine' | 'sales' | 'tables' | 'check'> & { told: number };
+type Facts = Omit<GrowthResult, 'engine' | 'sales' | 'tables' | 'check'> & { made: number; told: number };
 
-function resultOf(
-  engine: Engine,
-  sales: number,
-  tables: readonly TableSize[],
-  { told, ...facts }: Facts,
-): GrowthResult {
+function resultOf(engine: Engine, tables: readonly TableSize[], { made, told, ...facts }: Facts): GrowthResult {
   return {
     engine,
-    sales,
+    sales: made,
     tables: tables.filter(({ table }) => GROWING.some((name) => name === table)),
     ...facts,
-    check: { what: `notices received of sales on ${engine}`, expected: sales * NOTICES_PER_SALE, found: told },
+    check: { what: `notices received of sales on ${engine}`, expected: made * NOTICES_PER_SALE, found: told },
   };
 }
 
-/** @param postmaster of the database server, whose processes work for Puente. */
+interface DatabaseServer {
+  /** Its process, whose others work for Puente. */
+  postmaster: number;
+  /** Called before the measured sales: does what autovacuum does after a minute. */
+  warmed(): Promise<void>;
+}
+
 async function sell(
   directory: string,
   sales: number,
   settings: Record<string, string>,
-  postmaster: number | null,
+  server: DatabaseServer | null = null,
 ): Promise<Facts> {
   const upstream = await startUpstream(directory, null);
   const puente = await startPuente(
@@ -133,14 +141,14 @@ async function sell(
   );
   const used = () => ({
     cpu_s: cpuSeconds(puente.pid) ?? Number.NaN,
-    server_cpu_s: postmaster === null ? null : familyCpuSeconds(postmaster),
+    server_cpu_s: server === null ? null : familyCpuSeconds(server.postmaster),
     written: writtenBytes(puente.pid),
   });
+  const warm = Math.min(MOST_WARM_SALES, sales);
+  await makeSales(puente, 1, warm);
+  await server?.warmed();
   const before = used();
-  const [told_ms] = await Promise.all([
-    untilTold(puente, sales * NOTICES_PER_SALE, Math.max(LEAST_PATIENCE_MS, sales * PATIENCE_MS)),
-    prepareSales(puente.said, 'F', 1, sales),
-  ]);
+  const told_ms = await makeSales(puente, 1 + warm, sales);
   await untilQuiet(puente.pid);
   const after = used();
   const resident_mb = residentMb(puente.pid);
@@ -155,18 +163,30 @@ async function sell(
     written_bytes_per_sale: perSale(before.written, after.written),
     resident_mb,
     notices_per_second: (sales * NOTICES_PER_SALE) / (told_ms / 1000),
+    made: warm + sales,
     told: upstream.seen().notices,
   };
 }
 
-/** Ms from the first delivered notice to the last. @throws Error with the counts after the limit. */
-async function untilTold(puente: Running, notices: number, limit_ms: number): Promise<number> {
+/** Makes sales `first` and later. @returns ms from their first delivered notice to the last. */
+async function makeSales(puente: Running, first: number, sales: number): Promise<number> {
+  const notices = (first - 1) * NOTICES_PER_SALE;
+  const limit_ms = Math.max(LEAST_PATIENCE_MS, sales * PATIENCE_MS);
+  const [told_ms] = await Promise.all([
+    untilTold(puente, notices, notices + sales * NOTICES_PER_SALE, limit_ms),
+    prepareSales(puente.said, 'F', first, sales),
+  ]);
+  return told_ms;
+}
+
+/** Ms from the first notice delivered after so many to the last. @throws Error with the counts after the limit. */
+async function untilTold(puente: Running, delivered: number, notices: number, limit_ms: number): Promise<number> {
   const ops = /ops door +(http:\/\/\S+)/.exec(readFileSync(puente.log, 'utf8'))?.[1];
   let first = 0;
   for (const limit = Date.now() + limit_ms; ; ) {
     const page = await (await fetch(`${ops}/metrics`, { headers: { authorization: `Bearer ${OPS_TOKEN}` } })).text();
     const taken = Number(/^puente_notice_attempts_total\{outcome="delivered"\} (\d+)/m.exec(page)?.[1] ?? 0);
-    if (taken > 0 && first === 0) first = performance.now();
+    if (taken > delivered && first === 0) first = performance.now();
     if (taken >= notices) return performance.now() - first;
     if (Date.now() > limit)
       throw new Error(
