@@ -32,15 +32,15 @@ export function renderGrowth(results: readonly GrowthResult[]): string {
       let per_sale = 0;
       let whole = 0;
       for (const { table: name, rows, row_bytes, index_bytes } of result.tables) {
-        const bytes = (row_bytes + index_bytes) / result.sales;
+        const bytes = (row_bytes + index_bytes) / result.made;
         const days = kept[name] ?? Number.NaN;
         per_sale += bytes;
         whole += gigabytes(bytes) * days;
-        const [of_rows, of_indexes] = [row_bytes, index_bytes].map((sum) => (sum / result.sales).toFixed(0));
+        const [of_rows, of_indexes] = [row_bytes, index_bytes].map((sum) => (sum / result.made).toFixed(0));
         const gb = gigabytes(bytes);
         table.push([
           name,
-          (rows / result.sales).toFixed(1),
+          (rows / result.made).toFixed(1),
           of_rows,
           of_indexes,
           gb.toFixed(1),
@@ -55,12 +55,12 @@ export function renderGrowth(results: readonly GrowthResult[]): string {
 }
 
 function workOf(result: GrowthResult): string {
-  const { engine, sales, cpu_us_per_sale, server_cpu_us_per_sale, written_bytes_per_sale, resident_mb } = result;
+  const { engine, sales, made, cpu_us_per_sale, server_cpu_us_per_sale, written_bytes_per_sale, resident_mb } = result;
   const server =
     server_cpu_us_per_sale === null ? '' : `, of the server ${(server_cpu_us_per_sale / 1000).toFixed(1)} ms`;
   const log = server_cpu_us_per_sale === null ? 'written to the disk' : "of the server's write-ahead log";
   const written = written_bytes_per_sale === null ? '' : `, ${(written_bytes_per_sale / 1000).toFixed(0)} kB ${log}`;
-  return `Growth on ${engine}, ${sales} whole sales (create, event, read, notice): processor time of one ${(cpu_us_per_sale / 1000).toFixed(1)} ms${server}${written}; ${resident_mb?.toFixed(0) ?? '?'} MB resident at the end; ${result.notices_per_second.toFixed(0)} notices a second to one receiver meanwhile`;
+  return `Growth on ${engine}, ${sales} whole sales after ${made - sales} (create, event, read, notice): processor time of one ${(cpu_us_per_sale / 1000).toFixed(1)} ms${server}${written}; ${resident_mb?.toFixed(0) ?? '?'} MB resident at the end; ${result.notices_per_second.toFixed(0)} notices a second to one receiver meanwhile`;
 }
 
 function gigabytes(bytes_per_sale: number): number {

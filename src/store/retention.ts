@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS } from '../contract/duration.ts';
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
-import { OVER } from './conditions.ts';
+import { OVER, unindexed } from './conditions.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
 
 /**
@@ -136,9 +136,8 @@ function oldNotices(state: string): string {
 /** Read between two event-loop ticks. */
 const PAGE_ROWS = 200;
 
-/** `coalesce` avoids the index of states, which would read all pending notices for each link. */
 export const OLD_LINKS = `SELECT legacy_id, updated_at,
-  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND coalesce(notices.state, '') = 'pending')
+  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND ${unindexed('notices.state')} = 'pending')
   OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
   THEN 1 ELSE 0 END AS is_held FROM links INDEXED BY links_by_change
   WHERE updated_at < (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?)) AND ${OVER} AND next_check_at IS NULL

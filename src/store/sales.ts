@@ -4,7 +4,7 @@ import type { SaleFilter, SalePage, SalePlace } from '../ops/ports.ts';
 import { comparePlaces, endStatesOf, type SaleState, statusesOf } from '../ops/sale-state.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import { HOLDING, LINK, LISTED, LIVE, merchantsIn, oneOfThese, SALE } from './conditions.ts';
+import { HOLDING, LINK, LISTED, LIVE, merchantsIn, oneOfThese, SALE, unindexed } from './conditions.ts';
 import { type Condition, filteredReads, listOf, type Reader, type StoreMethods } from './engine.ts';
 import { type LinkRow, linkOf } from './rows.ts';
 
@@ -181,7 +181,7 @@ export function listingOf(table: Table, filter: SaleFilter, before: SalePlace | 
   const conditions: Condition[] = [
     ...of_index,
     // By their index both engines would read and sort all sales of these merchants for each stride.
-    [`(merchant_id || '') ${LISTED}`, listOf(merchant_ids)],
+    [`${unindexed('merchant_id')} ${LISTED}`, listOf(merchant_ids)],
     ['unit = (SELECT ?)', unit],
     ['family = (SELECT ?)', family],
     [`${amount} >= (SELECT ?)`, amount_from],

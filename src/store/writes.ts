@@ -31,6 +31,7 @@ import {
   settingEach,
   UNUSED,
   UNVERIFIED_KEPT,
+  unindexed,
   type Value,
 } from './conditions.ts';
 import { writesIn } from './worded-writes.ts';
@@ -155,8 +156,9 @@ const declared = {
   }),
   ...changing([{ kind: 'link', at: 0 }], {
     /** A till that got an error or no answer does not have the id in the notice: an acknowledgement proves nothing. */
+    /** `coalesce`, because every index of sales that no till knows begins elsewhere (`unindexed`). */
     mark_known_by_notice: `UPDATE links SET known_by = 'notice', revision = revision + 1
-      WHERE legacy_id = ? AND known_by IS NULL AND acknowledged_at IS NOT NULL AND state || '' = 'DONE'`,
+      WHERE legacy_id = ? AND coalesce(known_by, '') = '' AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
   }),
   ...changing(ALL_LINKS, {
     delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
@@ -179,7 +181,7 @@ const declared = {
      * concern the same point of sale only when they have the same unit.
      */
     end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
-      WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
+      WHERE sale.id = ? AND ${unindexed('sale.state')} = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
       AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
       AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
       AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
@@ -212,12 +214,9 @@ const declared = {
     insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
       state, attempts, sequence)
       SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1 FROM notices WHERE legacy_id = ?`,
-    /**
-     * Before a newer one of the same topic and id is inserted (`docs/protocol.md` §3.13). By the sale: where the server's
-     * statistics are from before a backlog, it would read all pending notices instead, which the sum keeps it from.
-     */
+    /** Before a newer one of the same topic and id is inserted (`docs/protocol.md` §3.13). */
     supersede_notices: `UPDATE notices SET state = 'superseded' WHERE legacy_id = ? AND form = ? AND topic = ? AND subject = ?
-      AND state || '' = 'pending'`,
+      AND ${unindexed('state')} = 'pending'`,
     record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     /** The second value is 1 for a delivery: a notice superseded during its attempt is still marked as delivered. */
@@ -227,7 +226,7 @@ const declared = {
       AND id IN (SELECT value FROM json_each(?))`,
     redeliver_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
       WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
-    hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
+    hasten_notices: `UPDATE notices INDEXED BY notices_due_by_merchant SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 
     /** The last value is the newest sequence handed out: no event is merged into one whose order may have been read. */
     receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,

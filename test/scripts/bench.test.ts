@@ -207,7 +207,7 @@ describe('npm run bench', () => {
         ['PostgreSQL', tables],
       ]);
       for (const one of growth ?? []) {
-        expect(one.tables.find(({ table }) => table === 'links')).toMatchObject({ rows: 20 });
+        expect(one.tables.find(({ table }) => table === 'links')).toMatchObject({ rows: 40 });
         for (const { row_bytes } of one.tables) expect(row_bytes).toBeGreaterThan(0);
       }
       for (const { days, kept_days } of retention ?? [])

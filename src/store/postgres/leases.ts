@@ -35,7 +35,7 @@ export function isFree(what: Leased, id: string): string {
 /**
  * Takes rows and returns the rows that this store holds then. When two stores choose the same row, its lease decides. A
  * lease is renewed after half its time, not at each read: a backlog is read once for every notice sent. Rows are compared
- * by IN, which hashes: the planner expects one row, and would join each of hundreds with all others. The values are those
+ * by NOT IN and by IN with OR, which hash: the planner expects one row, and would join each of hundreds with all others. The values are those
  * of `chosen`, and this store's name.
  * @param chosen a SELECT of a table that locks its rows and skips locked ones; `key` is the row's id in it.
  */
@@ -47,12 +47,12 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
     ), taken AS (
       INSERT INTO leases (what, id, holder, until)
       SELECT '${what}', CAST(${key} AS TEXT), me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'
-      FROM chosen CROSS JOIN me WHERE CAST(${key} AS TEXT) NOT IN (SELECT id FROM held)
+      FROM chosen CROSS JOIN me WHERE CAST(${key} AS TEXT) NOT IN (SELECT held.id FROM held)
       ORDER BY 2
       ON CONFLICT (what, id) DO UPDATE SET holder = excluded.holder, until = excluded.until
       WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp() OR (${HOLDER_IS_SILENT})
       RETURNING id)
-    SELECT * FROM chosen WHERE CAST(${key} AS TEXT) IN (SELECT id FROM held) OR CAST(${key} AS TEXT) IN (SELECT id FROM taken)`;
+    SELECT * FROM chosen WHERE CAST(${key} AS TEXT) IN (SELECT held.id FROM held) OR CAST(${key} AS TEXT) IN (SELECT taken.id FROM taken)`;
 }
 
 /**

@@ -100,13 +100,16 @@ export function locationOf(url: string): string {
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** Processes of the previous version may use tables that a step changes; a deadlock with them rolls the step back. */
 const ATTEMPTS = 4;
-/** Whoever uses a table later waits behind a step that waits for it: a running `pg_dump` would stop all sales. */
-const LOCK_WAIT_MS = 1_000;
+/**
+ * Whoever uses a table later waits behind a step that waits for it: a running `pg_dump` would stop all sales. Longer than the
+ * server's `deadlock_timeout`, 1 s, after which it ends an autovacuum in the way.
+ */
+const LOCK_WAIT_MS = 2_000;
 /** In which those go on. */
 const LOCK_PAUSE_MS = 500;
 const IN_USE = '55P03';
 const END_IT =
-  'A table that the upgrade changes is in use: end what uses it (a pg_dump, an open psql), then start again; nothing was changed';
+  'A table that the upgrade changes is in use: end what uses it (a pg_dump, a VACUUM, an open psql), then start again; nothing was changed';
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
 /** @throws PuenteError store_unusable as `readMigrations` does. */

@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import type { Store } from '../../ops/ports.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import { createCover, noCover, type Secret } from '../../proxy/vault.ts';
+import { unindexed } from '../conditions.ts';
 import {
   type FirstOfEach,
   type HandOut,
@@ -144,7 +145,7 @@ const FREE = {
   notice: {
     key: 'id',
     condition: `${isFree('notice', 'notices.id')} AND NOT EXISTS (SELECT 1 FROM notices AS older
-  WHERE older.legacy_id = notices.legacy_id AND older.sequence < notices.sequence AND older.state || '' = 'superseded'
+  WHERE older.legacy_id = notices.legacy_id AND older.sequence < notices.sequence AND ${unindexed('older.state')} = 'superseded'
   AND older.form = notices.form AND older.topic = notices.topic AND older.subject = notices.subject
   AND NOT ${isFree('notice', 'older.id')} OFFSET 0)`,
     names: 2,

@@ -2,7 +2,7 @@
 
 import { LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import { EXCHANGE, HOLDING, LISTED, namesIn, UNVERIFIED_KEPT } from '../conditions.ts';
+import { EXCHANGE, HOLDING, LISTED, namesIn, UNVERIFIED_KEPT, unindexed } from '../conditions.ts';
 import { type Words, writesIn } from '../worded-writes.ts';
 import { type WriteName, writes } from '../writes.ts';
 
@@ -52,6 +52,10 @@ const own: Partial<Record<WriteName, string>> = {
     WHERE finished.sequence = ? AND finished.verified = 0 AND finished.order_id IS NULL
     AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
     ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
+  /** By the indexes of all events of an order and of a reference. */
+  unpark: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE sequence IN (
+    SELECT sequence FROM events WHERE ${unindexed('state')} = 'parked' AND order_id = (SELECT ?) UNION ALL
+    SELECT sequence FROM events WHERE ${unindexed('state')} = 'parked' AND reference = (SELECT cover(?)))`,
   /** Another process may still be proxying the create, for at most LATE_EFFECT_MS. */
   doubt_legacy_sales: `WITH clock (now) AS (SELECT CAST(? AS BIGINT))
     UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = now FROM clock

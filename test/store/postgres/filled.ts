@@ -1,5 +1,4 @@
 /** Fills a database: copies rows of every used table more than a thousand times, with unique names. */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Server } from './server.ts';
 
 /** Rows of each table to copy, and copies of each. */
@@ -113,20 +112,24 @@ export async function fill(server: Server, url: string): Promise<void> {
 }
 
 /**
- * Afterwards: after a quiet time the receiver of a merchant has not answered for an hour, so that notices wait for their
- * next attempt and no till knows of its paid sale. Fewer rows changed than statistics are renewed for by default, a tenth
- * of a table. Resolves after several rounds of the server's autovacuum.
+ * Afterwards: a backlog after a quiet time, of whose rows the statistics know nothing. No receiver has answered for a day, no
+ * till knows of its paid sale, legacy has told the end of no sale, and events came that nobody has read.
  */
-export async function leaveBacklog(server: Server, url: string, merchant_id: string, rounds_ms: number): Promise<void> {
-  const some = (id: string): string => `WHERE merchant_id = '${merchant_id}' AND hashtext(${id}) % 5 = 0`;
+export async function leaveBacklog(server: Server, url: string): Promise<void> {
+  const unread = `state = CASE sequence % 4 WHEN 0 THEN 'pending' WHEN 1 THEN 'parked' ELSE state END`;
   const changes = [
+    ...['links', 'notices', 'events', 'legacy_sales', 'refunds'].map(
+      (table) => `ALTER TABLE ${table} SET (autovacuum_enabled = false)`,
+    ),
     'SET session_replication_role = replica',
     `UPDATE links SET state = 'DONE', legacy_state = 'FINISHED', next_check_at = NULL, known_by = NULL,
-      acknowledged_at = created_at, legacy_state_at = created_at ${some('legacy_id')}`,
-    `UPDATE notices SET state = 'pending', next_attempt_at = next_attempt_at + 86400000 ${some('id')}`,
+      acknowledged_at = created_at, legacy_state_at = created_at`,
+    `UPDATE notices SET state = 'pending', next_attempt_at = next_attempt_at + 86400000`,
+    `UPDATE events SET ${unread}, next_attempt_at = next_attempt_at + 86400000, received_at = received_at + 86400000`,
+    `UPDATE legacy_sales SET state = 'OPEN', ends_at = ends_at + 86400000`,
+    `UPDATE refunds SET state = 'IN_DOUBT' WHERE number >= ${MILLION}`,
   ];
   await server.run(url, changes.join(';\n'));
-  await pause(rounds_ms);
 }
 
 /**

@@ -182,6 +182,16 @@ describe('plans', () => {
     }
   });
 
+  it.each([
+    ['supersede_notices', 'notices_legacy_id_sequence_key|sqlite_autoindex_notices_\\d', 'legacy_id=?'],
+    ['mark_known_by_notice', 'PRIMARY KEY|sqlite_autoindex_links_1', 'legacy_id=?'],
+    ['end_earlier_legacy_sales', 'sqlite_autoindex_legacy_sales_1', 'id=?'],
+  ] as const)('%s goes to the rows of its sale by their key, not by the index of a state', (name, index, key) => {
+    const { sql } = writes[name];
+    const plan = planOf(sql, Array(sql.split('?').length - 1).fill(null));
+    expect(plan).toMatch(new RegExp(`USING (?:COVERING )?(?:INDEX )?(?:${index}) \\(${key.replace('?', '\\?')}`));
+  });
+
   it('an opening looks for the other lane by one probe of an index', () => {
     const parameters = (sql: string) => Array(sql.split('?').length - 1).fill(null);
     const ofLink = planOf(writes.insert_link.sql, parameters(writes.insert_link.sql));
