@@ -66,8 +66,7 @@ function prove(written: Written, own: Folder): Proved {
   const sets = laidOver(documents, found.files, own.texts);
   failures.push(...own.failures, ...found.failures);
   for (const set of [sets.common, ...sets.merchants.values()]) {
-    const laid = set.failures.length > 0 ? set.failures : set.documents === documents ? [] : checkLaid(set.documents);
-    failures.push(...laid);
+    failures.push(...(set.failures.length > 0 ? set.failures : checkLaid(set.documents)));
   }
   const shipped = placed(failures, written.texts, false);
   return { sets, failures: placed(shipped, own.texts, true) };

@@ -237,4 +237,12 @@ describe('the revision', () => {
     writeFileSync(file, `${readFileSync(file, 'utf8')}\n# one more line\n`);
     expect(loadTables(directory).revision).not.toBe(before);
   });
+
+  it('is the same for other words about the tables, and for files that are none', () => {
+    const directory = copyOfTables();
+    const limitations = join(directory, 'limitations.yaml');
+    writeFileSync(limitations, `${readFileSync(limitations, 'utf8')}\n# one more line\n`);
+    writeFileSync(join(directory, 'point', 'notes.txt'), 'ours');
+    expect(loadTables(directory).revision).toBe(loadTables(tablesDirectory).revision);
+  });
 });

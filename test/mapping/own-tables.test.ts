@@ -1,5 +1,5 @@
 /** Tables of one's own: how rows are laid over the shipped ones, what is refused, and where a refusal points. */
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { legacyErrorNames } from '../../src/contract/legacy-errors.ts';
@@ -10,7 +10,7 @@ import { loadTables, proveTables, readDocuments } from '../../src/mapping/load.t
 import { layOver, type OwnFile } from '../../src/mapping/own-tables.ts';
 import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { defaultRowsOf } from '../../src/proxy/safety.ts';
-import { emptyDirectory } from './broken.ts';
+import { copyOfTables, emptyDirectory } from './broken.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 
 const WHY = 'why: A reason that is long enough.';
@@ -467,7 +467,23 @@ describe('a folder', () => {
     ['has another ending', { 'point/create.request.yml': '' }, 'tables end in .yaml'],
     ['is too deep', { [`merchants/${MERCHANT}/more/${CREATE}`]: DESCRIPTION }, 'tables lie in <family>/<table>.yaml'],
   ])('is refused when it %s', (_what, files, says) => {
-    expect(refusalOf(files)).toContain(says);
+    const refusal = refusalOf(files);
+    expect(refusal).toContain(says);
+    expect(refusal).toContain('(1 proof fails)');
+  });
+
+  it('is judged by shipped tables that hold, and each failure of a common file is told once', () => {
+    const folder = folderOf({
+      [CREATE]: DESCRIPTION.replace('short_description', 'short_descripton'),
+      [`merchants/${MERCHANT}/point/get.answer.yaml`]: '{}\n',
+    });
+    const told = (directory: string) => proveTables(directory, folder).failures.map(({ file }) => file);
+    expect(told(tablesDirectory)).toEqual([join(folder, CREATE)]);
+    const directory = copyOfTables();
+    const sites = join(directory, 'sites.yaml');
+    writeFileSync(sites, readFileSync(sites, 'utf8').replace('id: MLU', 'id: MLC'));
+    expect(told(directory)).toContain('sites.yaml');
+    expect(told(directory)).not.toContain(join(folder, CREATE));
   });
 
   it('may be named by a path that begins with a dot', () => {
