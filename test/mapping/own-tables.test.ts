@@ -3,10 +3,10 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { legacyErrorNames } from '../../src/contract/legacy-errors.ts';
-import { rowIds } from '../../src/mapping/assemble.ts';
+import { assembleAll, rowIds } from '../../src/mapping/assemble.ts';
 import { printFailures } from '../../src/mapping/check.ts';
 import { contextSchema } from '../../src/mapping/context.ts';
-import { loadTables, proveTables, readDocuments } from '../../src/mapping/load.ts';
+import { loadTables, proverOf, readDocuments } from '../../src/mapping/load.ts';
 import { layOver, type OwnFile } from '../../src/mapping/own-tables.ts';
 import type { LoadedTables } from '../../src/mapping/tables.ts';
 import { defaultRowsOf } from '../../src/proxy/safety.ts';
@@ -26,14 +26,19 @@ function folderOf(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
+/** Proves the shipped tables once for all folders. */
+const prove = proverOf(tablesDirectory);
+
 function loaded(files: Readonly<Record<string, string>>): LoadedTables {
-  return loadTables(tablesDirectory, null, folderOf(files));
+  const { sets, failures } = prove(folderOf(files));
+  expect(failures).toEqual([]);
+  return assembleAll(sets);
 }
 
 /** What `puente check` prints of the folder, which stands as `FOLDER`. */
 function refusalOf(files: Readonly<Record<string, string>>): string {
   const folder = folderOf(files);
-  const { failures } = proveTables(tablesDirectory, folder);
+  const { failures } = prove(folder);
   return failures.length === 0 ? 'the tables hold' : printFailures(failures).replaceAll(folder, 'FOLDER');
 }
 
@@ -122,7 +127,7 @@ describe('a row of one’s own', () => {
 
   it('gives no policy to a table whose source has no other fields', () => {
     const folder = folderOf({ 'point/get.answer.yaml': 'unknown: note\n' });
-    const { sets, failures } = proveTables(tablesDirectory, folder);
+    const { sets, failures } = prove(folder);
     expect(printFailures(failures)).toContain('order lets no unknown keys in, so unknown means nothing');
     expect(sets.common.laid).toEqual([
       {
@@ -477,7 +482,7 @@ describe('a folder', () => {
       [CREATE]: DESCRIPTION.replace('short_description', 'short_descripton'),
       [`merchants/${MERCHANT}/point/get.answer.yaml`]: '{}\n',
     });
-    const told = (directory: string) => proveTables(directory, folder).failures.map(({ file }) => file);
+    const told = (directory: string) => proverOf(directory)(folder).failures.map(({ file }) => file);
     expect(told(tablesDirectory)).toEqual([join(folder, CREATE)]);
     const directory = copyOfTables();
     const sites = join(directory, 'sites.yaml');
@@ -488,11 +493,11 @@ describe('a folder', () => {
 
   it('may be named by a path that begins with a dot', () => {
     const folder = `./${relative(process.cwd(), folderOf({ [CREATE]: DESCRIPTION }))}/`;
-    expect(proveTables(tablesDirectory, folder).failures).toEqual([]);
+    expect(prove(folder).failures).toEqual([]);
   });
 
   it('that is not there is refused with the setting to repair', () => {
-    const { failures } = proveTables(tablesDirectory, join(emptyDirectory(), 'nowhere'));
+    const { failures } = prove(join(emptyDirectory(), 'nowhere'));
     expect(failures[0]?.message).toMatch(/can't be read: ENOENT.*unset mappings\.folder/);
   });
 });
