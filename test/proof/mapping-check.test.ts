@@ -10,6 +10,8 @@ import { type Documents, fieldTable, type WrittenTable } from '../../src/mapping
 
 const { documents } = readDocuments('mappings');
 const why = 'A reason that is long enough.';
+/** The contracts of a request that takes unknown keys. */
+const MODE = { from: 'changeModeRequest', to: 'setupTerminalCall' };
 const table = (rows: unknown[], more: object = {}) => ({
   file: 'x.yaml',
   ...fieldTable.parse({
@@ -115,7 +117,7 @@ describe('a row of the terminals', () => {
   if (devices === undefined) throw new Error('there is no table of devices');
   const [list, ...paging] = devices.rows;
   if (list === undefined) throw new Error('the table of devices has no rows');
-  const SITES = ['MLA', 'MLB'];
+  const SITES = ['MLA', 'MLB', 'MLC'];
   const told = (rows: readonly object[], more: object = {}) => {
     const failures = checkTable({ ...devices, ...more, rows: rows as WrittenTable['rows'] }, SITES, null); // some are wrong
     return failures.map(({ file, row, key, message }) => {
@@ -155,6 +157,14 @@ describe('a row of the terminals', () => {
       [
         '2 context: the context has no exponnt; did you mean exponent?',
         'null undefined: the source field paging.total has no row: copy it, or drop it and say why',
+      ],
+    ],
+    [
+      'a fact of another kind',
+      () => and({ context: 'site', to: 'body.paging.total' }),
+      [
+        expect.stringMatching(/^5 context: body\.paging\.total takes integer, and site is string/),
+        '5 to: body.paging.total is already written by row 2',
       ],
     ],
     [
@@ -199,20 +209,20 @@ describe('a row of the terminals', () => {
     [
       'a site that there is not',
       () => and({ drop: 'paging.total', policy: 'silent', sites: ['MLA', 'MLX'] }),
-      ['5 sites: sites.yaml has no site MLX; did you mean MLA or MLB?'],
+      ['5 sites: sites.yaml has no site MLX; did you mean MLA or MLB or MLC?'],
     ],
     [
       'of one site alone',
       () => but({ sites: ['MLA'] }),
       [
-        'null undefined: the source field paging.total has no row: copy it, or drop it and say why (at MLB)',
-        'null undefined: the required target field body.paging.total is written by no row (at MLB)',
+        'null undefined: the source field paging.total has no row: copy it, or drop it and say why (at MLB, MLC)',
+        'null undefined: the required target field body.paging.total is written by no row (at MLB, MLC)',
       ],
     ],
     [
       'of one site, with a policy elsewhere',
       () => but({ sites: ['MLA'], elsewhere: 'silent' }),
-      ['null undefined: the required target field body.paging.total is written by no row (at MLB)'],
+      ['null undefined: the required target field body.paging.total is written by no row (at MLB, MLC)'],
     ],
     [
       'of each site its own',
@@ -250,6 +260,12 @@ describe('a row of the terminals', () => {
       ),
     ],
     [
+      'a whole list by another row than an each',
+      () =>
+        told([{ drop: 'data.terminals', policy: 'silent', why }, { const: [], to: 'body.devices', why }, ...paging]),
+      [],
+    ],
+    [
       'no list where one is required',
       () => told([{ drop: 'data.terminals', policy: 'silent', why }, ...paging]),
       ['null undefined: the required target field body.devices is written by no row'],
@@ -261,6 +277,27 @@ describe('a row of the terminals', () => {
     ],
   ])('%s', (_what, failures, expected) => {
     expect(failures()).toEqual(expected);
+  });
+
+  it.each([
+    [undefined, ['changeModeRequest lets unknown keys in, but the table has no policy for them: unknown']],
+    ['note', []],
+    [{ MLA: 'refuse', elsewhere: 'note' }, []],
+    [{ MLA: 'refuse' }, ['unknown: needs a policy for all other sites: elsewhere']],
+    [{ MLX: 'refuse', elsewhere: 'note' }, ['unknown: sites.yaml has no site MLX']],
+  ])('stands beside a policy for unknown keys: %j', (unknown, expected) => {
+    const request = documents.tables.find((one) => one.table === 'point.mode.request');
+    const rows = request?.rows ?? [];
+    const { unknown: _shipped, ...rest } = table(rows, { table: 'point.mode.request', ...MODE });
+    const given = unknown === undefined ? rest : { ...rest, unknown: unknown as WrittenTable['unknown'] };
+    expect(says(checkTable(given, SITES, null))).toEqual(expected);
+  });
+
+  it('of the context accounts for no field of the source, also of the same name', () => {
+    const rows = [{ context: 'currency', to: 'body.id', why }];
+    const answer = table(rows, { table: 'point.cancel.answer', from: 'order', to: 'cancelIntentAnswer' });
+    const lacks = 'the source field currency has no row: copy it, or drop it and say why';
+    expect(says(checkTable(answer, SITES, null))).toContain(lacks);
   });
 
   it('of headers accounts for the headers of a request, and for nothing else of it', () => {
@@ -291,6 +328,25 @@ describe('a target', () => {
   };
   const missing = (...fields: string[]) => fields.map((field) => `the required target field body.${field}`);
   const till = { 'config.qr.external_pos_id': 'till' };
+
+  it.each([
+    ['listTerminalsCall', []],
+    ['cancelOrderCall', ['path.order_id']],
+    ['setupTerminalCall', ['body.terminals[].id', 'body.terminals[].operating_mode']],
+    ['listDevicesAnswer', ['body.devices', 'body.paging.total', 'body.paging.limit', 'body.paging.offset']],
+    ['changeModeAnswer', ['body.operating_mode']],
+  ])('of a %s that no row writes lacks %j', (to, fields) => {
+    const empty = { ...table([{ const: 1, to: 'body', why }], { from: 'nothing', to }), rows: [] };
+    expect(says(checkTable(empty, ['MLA'], null))).toEqual(
+      fields.map((field) => `the required target field ${field} is written by no row`),
+    );
+  });
+
+  it('of any form may be written in parts', () => {
+    const rows = [{ const: 'r', to: 'body.additional_info.external_reference', why }];
+    const lacks = says(checkTable(table(rows, { from: 'nothing', to: 'noticeBody' }), ['MLA'], null));
+    expect(lacks.filter((message) => message.includes('additional_info'))).toEqual([]);
+  });
 
   it.each<[what: string, more: object, expected: string[]]>([
     ['with all that it needs', till, []],
@@ -445,5 +501,17 @@ describe('an error row', () => {
     [{ property: 'x' }, [expect.stringContaining('any has no default row')]],
   ])('with %j', (change, expected) => {
     expect(row(change)).toEqual(expected);
+  });
+
+  it('that names what there is not is refused at its key', () => {
+    if (errors === undefined) throw new Error('Point has no errors');
+    const any = [{ error: 'nobody', with: 'nobody', why }, ...errors.any];
+    const failures = checkErrors({ ...errors, any }, documents.operations);
+    expect(failures.map(({ row: at, key }) => [at, key])).toEqual([
+      ['any 1', undefined],
+      ['any 1', 'with'],
+      ['any 1', 'error'],
+    ]);
+    expect(failures[0]?.message).toBe('the default row comes last');
   });
 });
