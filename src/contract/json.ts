@@ -30,8 +30,8 @@ export function parseJson(text: string): Json {
 export function withWholeNumbers(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof LosslessNumber) return plainNumber(value);
-  if (Array.isArray(value)) return value.map(withWholeNumbers);
-  for (const key of Object.keys(value)) value[key] = withWholeNumbers(value[key] as Json);
+  const parts = value as JsonObject; // the keys of a list are its indexes
+  for (const key of Object.keys(parts)) parts[key] = withWholeNumbers(parts[key] as Json);
   return value;
 }
 

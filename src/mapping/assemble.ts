@@ -106,7 +106,7 @@ function translateRequest(
   const parsed = table.from.schema.safeParse(source);
   if (!parsed.success) throw sourceRefusal(table.family, parsed.error.issues, source);
   const legacy = parsed.data as { headers?: unknown }; // the part is optional and only passed on
-  if (legacy.headers === undefined || headers === null) return checked(table, table.apply(legacy, context));
+  if (headers === null) return checked(table, table.apply(legacy, context));
   const before = headers.apply(legacy.headers, context);
   const after = table.apply(legacy, { ...context, ...before.target });
   return checked(table, {
@@ -136,10 +136,11 @@ function remembering(work: Translate): Translate {
   };
 }
 
+/** Anything but an object counts as frozen. */
 function freezeAll(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  if (Object.isFrozen(value)) return;
   Object.freeze(value);
-  for (const part of Object.values(value)) freezeAll(part);
+  for (const part of Object.values(value as object)) freezeAll(part); // only objects are not frozen
 }
 
 /** Checks the target against its schema; a refusal names the source field that caused it. */
@@ -157,7 +158,7 @@ function renamer(operations: readonly WrittenOperation[], compiled: ReadonlyMap<
   const names = new Map<string, Map<string, string>>();
   for (const { family, upstream, request } of operations) {
     const key = `${family} ${upstream}`;
-    if (upstream === null || request === null || names.has(key)) continue;
+    if (request === null || names.has(key)) continue;
     const pairs = flat(needed(compiled, request).rows).flatMap((row): [string, string][] => {
       if (row.to === null || row.verb === 'const') return [];
       const legacy = row.verb === 'context' ? (row.reads[0] ?? row.from) : row.from;
@@ -189,7 +190,7 @@ export function fieldsThatCame(
   request: unknown,
 ): string[] {
   const known = tables.operations.find(({ name }) => name === operation);
-  if (known === undefined || request === null) return [];
+  if (known === undefined) return [];
   const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
   const there = unproved.filter(({ path }) => hasValue(request, path));
   return [...new Set(there.map(({ field }) => field))];

@@ -63,7 +63,7 @@ function placeOf(row: Row): string {
 function checkRow({ table, from, to }: View, row: Row, sites: readonly string[]): Failure[] {
   const { failures, complain: complainOf } = complaints(table);
   const complain = (message: string, key?: string) => complainOf(placeOf(row), message, key);
-  const sources = [...(row.verb === 'const' || row.verb === 'context' ? [] : [row.from]), ...row.reads];
+  const sources = [...(row.verb === 'context' ? [] : [row.from]), ...row.reads];
   for (const path of sources) {
     if (!findIn(from, path))
       complain(`the source ${table.from} has no ${printPath(path)}${fitting(from, path)}`, keyOf(row, path));
@@ -137,7 +137,6 @@ function uncovered(view: View, site: string): Failure[] {
 }
 
 function coverage(row: Row, site: string): Path[] {
-  if (row.verb === 'each') return [];
   const fires = row.sites === null || row.sites.includes(site);
   if (!fires && row.elsewhere === null) return [];
   const own = row.verb === 'const' || row.verb === 'context' ? [] : [row.from];
@@ -205,11 +204,7 @@ function demanded(
   if (shape.kind !== 'object') return [{ path, firmly }];
   return [...shape.properties].flatMap(([key, child]) => {
     const below: Path = [...path, key];
-    if (shape.required.has(key)) {
-      // The engine makes the parts of a call even when no row writes into them.
-      const emptyPart = path.length === 0 && child.kind === 'object' && child.required.size === 0;
-      return emptyPart && !writers.some((row) => begins(row, below)) ? [] : demanded(child, below, writers, firmly);
-    }
+    if (shape.required.has(key)) return demanded(child, below, writers, firmly);
     const begun = child.kind !== 'leaf' && child.kind !== 'any' && writers.some((row) => begins(row, below));
     return begun ? demanded(child, below, writers, false) : [];
   });

@@ -118,7 +118,7 @@ function checkOperations({ operations, tables }: Documents): Failure[] {
 function shadows(earlier: { method: string; path: string }, later: { method: string; path: string }): boolean {
   const first = earlier.path.split('/');
   const second = later.path.split('/');
-  if (earlier.method !== later.method || first.length !== second.length || !earlier.path.includes(':')) return false;
+  if (earlier.method !== later.method || first.length !== second.length) return false;
   const fits = first.every((part, index) => part.startsWith(':') || part === second[index]);
   return fits && first.some((part, index) => part.startsWith(':') && !second[index]?.startsWith(':'));
 }

@@ -39,7 +39,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
   const from = namedContract(table.from);
   const to = namedContract(table.to);
   const rows = rowsOf(table.table, table.rows);
-  const programs = new Map(sites.map((site) => [site, program(table, rows, from, site)]));
+  const programs = new Map<unknown, Step[]>(sites.map((site) => [site, program(table, rows, from, site)]));
   const parts = [...to.shape.properties].filter(
     ([key, shape]) => shape.kind === 'object' && to.shape.required.has(key),
   );
@@ -53,8 +53,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
     apply(source, context) {
       const run: Run = { source, context, target: {}, fired: [], losses: [], element: '', listed: new Map() };
       for (const name of names) run.target[name] = {};
-      const site = context.site;
-      const steps = (typeof site === 'string' ? programs.get(site) : undefined) ?? programs.get(OTHER_SITE) ?? [];
+      const steps = programs.get(context.site) ?? programs.get(OTHER_SITE) ?? [];
       for (const step of steps) step(run);
       return { target: run.target, fired: run.fired, losses: run.losses };
     },
@@ -99,7 +98,7 @@ function rowStep(table: string, row: Row, site: string): Step {
 function constStep(row: Row): Step {
   const write = writer(row.to as Path); // the grammar demands it of this verb
   return (run) => {
-    run.fired.push(row.id);
+    fire(run, row.id);
     write(run.target, row.constant);
   };
 }
@@ -157,7 +156,7 @@ function reportLoss(run: Run, table: string, row: string, path: string, converte
 }
 
 function lose(run: Run, row: string, loss: Loss): void {
-  if (run.element === '' || isListedAgain(run, row)) run.losses.push(loss);
+  if (isListedAgain(run, row)) run.losses.push(loss);
 }
 
 function isListedAgain({ listed }: Run, name: string): boolean {
@@ -169,7 +168,7 @@ function isListedAgain({ listed }: Run, name: string): boolean {
 
 /** A row inside an `each` fires for many elements and is listed once. */
 function fire(run: Run, id: string): void {
-  if (run.element === '' || !run.fired.includes(id)) run.fired.push(id);
+  if (!run.fired.includes(id)) run.fired.push(id);
 }
 
 function namedConverter(name: string): Converter {
@@ -252,7 +251,7 @@ function visitor(path: Path, visit: (run: Run, found: object, at: Path) => void)
   if (every === -1) {
     return (run, source, at) => {
       const found = read(source);
-      if (typeof found === 'object' && found !== null) visit(run, found, at.length === 0 ? own : [...at, ...own]);
+      if (typeof found === 'object' && found !== null) visit(run, found, [...at, ...own]);
     };
   }
   const inner = visitor(path.slice(every + 1), visit);

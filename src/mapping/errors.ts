@@ -8,7 +8,7 @@ import type { MarkedLimitation } from './limitations.ts';
 import { type Path, propertyName, reader } from './path.ts';
 import { numberOf, type WrittenErrorRow, type WrittenErrors } from './schema.ts';
 import type { ErrorRow, MappingContext, Tables } from './tables.ts';
-import { minorUnits } from './values.ts';
+import { exponentOf, minorUnits } from './values.ts';
 
 /** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
 interface UpstreamError {
@@ -132,8 +132,7 @@ export const detailConverters: Readonly<Record<string, DetailConverter>> = {
   limit_minor: {
     says: 'the limit the upstream text names, in minor units',
     convert: (error, { context }) => {
-      const exponent = context.exponent;
-      const minor = minorUnits(limitOf(error), typeof exponent === 'number' ? exponent : Number.NaN);
+      const minor = minorUnits(limitOf(error), exponentOf(context));
       return minor === undefined ? null : String(minor);
     },
   },

@@ -36,7 +36,7 @@ export function loadTables(
     const { own_files, ...documents } = kept;
     return assembleAll(laidOver(documents, own_files, own.texts));
   }
-  const { sets, failures } = prove(written, own);
+  const { sets, failures } = proveOwn(proveShipped(written), own);
   if (failures.length > 0)
     throw new PuenteError('bad_tables', printFailures(failures), { facts: { failures: failures.length } });
   kept_in?.write({ ...sets.shipped, own_files: sets.files });
@@ -48,9 +48,14 @@ export interface Proved {
   failures: Failure[];
 }
 
-/** The proofs for `puente check`. @returns the sets of tables, also when proofs fail, and each failure with its place. */
-export function proveTables(directory: string, folder: string | null): Proved {
-  return prove(readTexts(directory), readFolder(folder));
+/**
+ * The proofs for `puente check`: of the shipped tables, once, and of each folder of one's own over them.
+ * @returns a function of the folder, null for none: the sets of tables, also when proofs fail, and each failure with
+ * its place.
+ */
+export function proverOf(directory: string): (folder: string | null) => Proved {
+  const shipped = proveShipped(readTexts(directory));
+  return (folder) => proveOwn(shipped, readFolder(folder));
 }
 
 /** The files parsed by the grammar, with a failure for each violation. */
@@ -58,19 +63,24 @@ export function readDocuments(directory: string): { documents: Documents; failur
   return documentsOf(readTexts(directory));
 }
 
-function prove(written: Written, own: Folder): Proved {
+interface Shipped extends Written {
+  documents: Documents;
+}
+
+function proveShipped(written: Written): Shipped {
   const { documents, failures } = documentsOf(written);
-  if (failures.length === 0) failures.push(...check(documents));
+  return { ...written, documents, failures: failures.length > 0 ? failures : check(documents) };
+}
+
+function proveOwn({ texts, documents, failures }: Shipped, own: Folder): Proved {
   // Files of one's own are judged by the shipped tables, which must hold first.
   const found = failures.length > 0 ? { files: [], failures: [] } : ownFiles(documents, own);
   const sets = laidOver(documents, found.files, own.texts);
-  failures.push(...own.failures, ...found.failures);
-  for (const set of [sets.common, ...sets.merchants.values()]) {
-    const laid = set.failures.length > 0 ? set.failures : set.documents === documents ? [] : checkLaid(set.documents);
-    failures.push(...laid);
-  }
-  const shipped = placed(failures, written.texts, false);
-  return { sets, failures: placed(shipped, own.texts, true) };
+  const ofSets = [sets.common, ...sets.merchants.values()].flatMap((set) =>
+    set.failures.length > 0 ? set.failures : checkLaid(set.documents),
+  );
+  const all = placed([...failures, ...own.failures, ...found.failures, ...ofSets], texts, false);
+  return { sets, failures: placed(all, own.texts, true) };
 }
 
 /** Adds line and column to failures of these files. A failure of a common file, found in several sets, is kept once. */

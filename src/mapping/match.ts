@@ -106,8 +106,7 @@ function compareLists(
   const left = new Map(orders.map((one) => [keyOf(field, one), one]));
   for (const one of legacy) {
     const key = keyOf(field, one);
-    if (left.has(key)) compareField(element, one, left.get(key), below, differences);
-    else note(differences, below, 'missing', one, undefined);
+    compareField(element, one, left.get(key), below, differences);
     left.delete(key);
   }
   for (const one of left.values()) note(differences, below, 'extra', undefined, one);

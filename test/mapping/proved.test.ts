@@ -1,6 +1,6 @@
 /** The cache of read and checked tables: a later start loads the same tables, and never uses it for changed files. */
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
@@ -24,6 +24,8 @@ it('is what the files say, to the last value', () => {
   expect(loadTables(tablesDirectory, proved_in).documents).toStrictEqual(fresh.documents);
   mark(proved_in, 'kept');
   expect(loadTables(tablesDirectory, proved_in).revision).toBe('kept');
+  expect(readdirSync(proved_in)).toEqual([KEPT]);
+  expect(statSync(join(proved_in, KEPT)).mode & 0o777, 'its owner alone reads it').toBe(0o600);
 });
 
 it('is left alone when a table was changed, and the changed one has to hold', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Failure } from '../../src/mapping/check-rows.ts';
-import { nearTo, whatFits } from '../../src/mapping/near.ts';
+import { folded, nearTo, whatFits } from '../../src/mapping/near.ts';
 import { byGrammar, pathOfRow, placesIn, readYaml } from '../../src/mapping/read-yaml.ts';
 
 const TEXT = 'table: one\nrows:\n  - copy: a\n    to: b\n  - const: 1\n';
@@ -95,16 +95,54 @@ describe('what a grammar refuses', () => {
   });
 });
 
-it('the words that would have fitted: near ones, else alike ones, else all', () => {
-  expect(nearTo('cpoy', ['copy', 'drop'])).toEqual(['copy']);
-  expect(whatFits('text', ['body.text', 'id'])).toBe('; did you mean body.text?');
-  expect(whatFits('zzz', ['copy'])).toBe('; there is copy');
-  expect(whatFits('zzz', ['copy', 'drop'])).toBe('; there are copy, drop');
-  expect(
-    whatFits(
-      'zzz',
-      Array.from({ length: 16 }, (_, at) => `word${at}`),
-    ),
-  ).toContain('word13 and 2 more');
-  expect(whatFits('zzz', [])).toBe('');
+describe('near words', () => {
+  it.each<[what: string, wanted: string, known: string[], near: string[]]>([
+    ['the same word', 'copy', ['drop', 'copy'], ['copy']],
+    ['a letter is missing', 'coy', ['copy'], ['copy']],
+    ['the first letter is missing', 'opy', ['copy'], ['copy']],
+    ['the last letter is missing', 'cop', ['copy'], ['copy']],
+    ['a letter too many', 'coopy', ['copy'], ['copy']],
+    ['a wrong letter', 'cozy', ['copy'], ['copy']],
+    ['two wrong letters', 'xopz', ['copy'], ['copy']],
+    ['three wrong letters', 'xozz', ['copy'], []],
+    ['two letters too many', 'copying', ['copyi', 'copy'], ['copyi']],
+    ['three letters too many', 'copying', ['copy'], []],
+    ['swapped letters are one slip, as a wrong one is', 'cpoy', ['cxoy', 'copy'], ['cxoy', 'copy']],
+    ['a letter further on is none that was swapped', 'abcde', ['acxde', 'axbde', 'abcdx'], ['abcdx']],
+    ['fewer slips win', 'copi', ['coat', 'copy'], ['copy']],
+    ['nothing is known', 'copy', [], []],
+    ['five at most', 'a', ['b', 'c', 'd', 'e', 'f', 'g'], ['b', 'c', 'd', 'e', 'f']],
+  ])('%s', (_what, wanted, known, near) => {
+    expect(nearTo(wanted, known)).toEqual(near);
+  });
+
+  const words = (count: number) => Array.from({ length: count }, (_, at) => `word${at}`);
+
+  it.each<[what: string, wanted: string, known: string[], says: string]>([
+    ['a near one', 'cpoy', ['copy', 'drop'], '; did you mean copy?'],
+    ['near ones rather than alike ones', 'text', ['texts', 'body.text'], '; did you mean texts?'],
+    ['one whose end is the word', 'text', ['body.text', 'id'], '; did you mean body.text?'],
+    ['one whose end is near the word', 'body.tezt', ['body.items[].text', 'id'], '; did you mean body.items[].text?'],
+    ['one whose end has the word in it', 'body.ext', ['config.external'], '; did you mean config.external?'],
+    ['one that the word has in it', 'body.externals', ['config.ext'], '; did you mean config.ext?'],
+    ['two alike ones', 'text', ['body.text', 'path.text'], '; did you mean body.text or path.text?'],
+    [
+      'five alike ones',
+      'word',
+      words(30).map((word) => `x.y.${word}`),
+      '; did you mean x.y.word0 or x.y.word1 or x.y.word2 or x.y.word3 or x.y.word4?',
+    ],
+    ['none by two letters', 'body.ex', ['config.external'], '; there is config.external'],
+    ['none of two letters', 'body.external', ['config.ex'], '; there is config.ex'],
+    ['all of a few', 'zzzzzzzz', ['copy', 'drop'], '; there are copy, drop'],
+    ['all of fourteen', 'zzzzzzzz', words(14), `; there are ${words(14).join(', ')}`],
+    ['fourteen of more', 'zzzzzzzz', words(15), `; there are ${words(14).join(', ')} and 1 more`],
+    ['none of none', 'zzzzzzzz', [], ''],
+  ])('what would have fitted: %s', (_what, wanted, known, says) => {
+    expect(whatFits(wanted, known)).toBe(says);
+  });
+
+  it('what people type has neither case nor accents nor spaces around it', () => {
+    expect(folded('  Café ÑANDÚ ')).toBe('cafe nandu');
+  });
 });

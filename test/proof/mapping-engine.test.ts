@@ -2,10 +2,12 @@
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { legacyError } from '../../src/contract/legacy-errors.ts';
 import { PuenteError } from '../../src/error.ts';
 import { assemble, fieldsThatCame, rowIds } from '../../src/mapping/assemble.ts';
 import { compileTable } from '../../src/mapping/compile.ts';
 import { contractOf, findIn, leavesOf, looseObjectsOf, shapeOf } from '../../src/mapping/contracts.ts';
+import { describeFired, describeRows, sourceText, targetText } from '../../src/mapping/describe.ts';
 import { errorFinder, readError, refusal, sourceRefusal, wantsDetail } from '../../src/mapping/errors.ts';
 import { factsFinder, fieldFinder } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
@@ -22,11 +24,19 @@ import {
   writer,
 } from '../../src/mapping/path.ts';
 import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
-import { errorsTable, fieldTable, type WrittenOperation, type WrittenTable } from '../../src/mapping/schema.ts';
-import type { Operation } from '../../src/mapping/tables.ts';
+import {
+  errorsTable,
+  fieldTable,
+  statesTable,
+  type WrittenOperation,
+  type WrittenTable,
+} from '../../src/mapping/schema.ts';
+import { type LoadedTables, linkFamilies, type Operation } from '../../src/mapping/tables.ts';
 
 const tables = loadTables('mappings');
 const why = 'A reason that is long enough.';
+const INTENT = '019539a0-0000-7000-8000-00000000dead';
+const ORDER = 'ORD01J49MMW3SSBK5PSV3DFR32959';
 const operation = (name: string): Operation => {
   const found = tables.operations.find((one) => one.name === name);
   if (found === undefined) throw new Error(`there is no operation ${name}`);
@@ -227,6 +237,10 @@ describe('a row', () => {
     expect(applied(rows, { body: { app: null } }).fired).toEqual([]);
     const plain = [{ context: 'site', reads: 'body.app', to: 'body.id', why }];
     expect(applied(plain, { body: { app: '7' } }).fired, 'nothing to copy').toEqual([]);
+    expect(applied(plain, { body: { app: '7' } }, { site: null }).fired, 'null to copy').toEqual([]);
+    const always = [{ context: 'client_id', reads: 'body.app', to: 'body.id', with: 'or_empty', why }];
+    const made = [{ app: '7' }, { app: null }, {}].map((body) => applied(always, { body }).target);
+    expect(made).toStrictEqual([{ body: { id: '' } }, { body: {} }, { body: {} }]);
   });
 
   it('records what it loses, or refuses', () => {
@@ -257,6 +271,10 @@ describe('a row', () => {
     });
     for (const nothing of [{ body: {} }, { body: { tip: null } }])
       expect(applied(drop('refuse'), nothing).fired).toEqual([]);
+    const inner = [{ drop: 'body.payment.extra.tip', policy: 'refuse', why }];
+    expect(codeOf(() => applied(inner, { body: { payment: { extra: { tip: 1 } } } }))).toMatchObject({ detail: 'tip' });
+    const judged = [{ drop: 'body.status', with: 'only_refunded', why }];
+    expect(applied(judged, { body: { status: 'refunded' } })).toMatchObject({ target: { body: {} }, losses: [] });
   });
 
   it('of some sites fires there, and elsewhere does what it says', () => {
@@ -278,6 +296,7 @@ describe('a row', () => {
         rows: [
           { copy: 'a', to: 'a', why },
           { drop: 'b', policy: 'note', why },
+          { const: 1, to: 'k', why },
           { each: 'in', to: 'in', why, rows: [{ drop: 'c', policy: 'note', why }] },
         ],
       },
@@ -285,8 +304,8 @@ describe('a row', () => {
     const { target, fired, losses } = applied(rows, {
       body: { list: [{ a: 1, b: 2 }, { a: 3, in: [{ c: 4 }] }, { b: 5 }] },
     });
-    expect(target).toEqual({ body: { made: [{ a: 1 }, { a: 3, in: [{}] }, {}] } });
-    expect(fired.map((id) => id.split('#')[1])).toEqual(['1', '1.1', '1.2', '1.3', '1.3.1']);
+    expect(target).toEqual({ body: { made: [{ a: 1, k: 1 }, { a: 3, k: 1, in: [{}] }, { k: 1 }] } });
+    expect(fired.map((id) => id.split('#')[1])).toEqual(['1', '1.1', '1.2', '1.3', '1.4', '1.4.1']);
     expect(losses.map(({ path }) => path)).toEqual(['body.list[0].b', 'body.list[1].in[0].c', 'body.list[2].b']);
     expect(applied(rows, { body: { list: 'none' } }).fired).toEqual([]);
     const many = applied(rows, { body: { list: Array.from({ length: 60 }, () => ({ b: 1 })) } }).losses;
@@ -297,10 +316,18 @@ describe('a row', () => {
     const rows = [
       { each: 'body.list', to: 'body.items', with: 'ten_items', why, rows: [{ copy: 'a', to: 'title', why }] },
     ];
-    expect(applied(rows, { body: { list: [] } }, { exponent: 2 }).target).toEqual({ body: {} });
+    expect(applied(rows, { body: { list: [] } }, { exponent: 2 }).target).toStrictEqual({ body: {} });
     expect(applied(rows, { body: { list: [{ a: 1 }] } }, { exponent: 2 }).target).toEqual({
       body: { items: [{ title: 1 }] },
     });
+  });
+
+  it.each([
+    ['setupTerminalCall', { body: {} }],
+    ['refundOrderCall', { path: {} }],
+    ['legacyError', {}],
+  ])('that writes nothing leaves the parts that a %s must have', (to, target) => {
+    expect(applied([], {}, {}, { to }).target).toStrictEqual(target);
   });
 
   it('of an unknown contract or converter is no table', () => {
@@ -348,6 +375,12 @@ describe('keys that no row knows', () => {
     const many = found([kinds, { tip0: 1, another: 1 }]);
     expect([same.length, same.at(-1)]).toEqual([50, 'body.items[49].tip']);
     expect([many.length, many.at(-1)]).toEqual([51, '(others)']);
+    expect(applied([], { body: { items: [kinds] } }, {}, more).losses.at(-1)).toEqual({
+      table: 'point.mode.request',
+      path: '(others)',
+      why: 'orders have no counterpart of more fields',
+      unknown: true,
+    });
   });
 
   it('of the elements of a list are told where they are', () => {
@@ -360,7 +393,7 @@ describe('keys that no row knows', () => {
 
 describe('a refusal', () => {
   it('says what it is about', () => {
-    expect(refusal('invalid_property', 'a').facts).toEqual({ error: 'invalid_property', detail: 'a' });
+    expect(refusal('invalid_property', 'a').facts).toStrictEqual({ error: 'invalid_property', detail: 'a' });
     expect(refusal('internal', '').message).toBe('The request was refused: internal');
     expect(refusal('internal', 'x', 't#1', 'LIM-07').facts).toEqual({
       error: 'internal',
@@ -394,6 +427,12 @@ describe('a refusal', () => {
       'invalid_property amount',
     ],
     ['a list is empty', z.object({ l: z.array(z.string()).min(1) }), { body: { l: [] } }, 'missing_property l'],
+    [
+      'a list is too long',
+      z.object({ l: z.array(z.string()).max(1) }),
+      { body: { l: ['', ''] } },
+      'invalid_property l',
+    ],
     ['a list is none', z.object({ l: z.array(z.string()) }), { body: { l: 1 } }, 'invalid_property l'],
     ['an element is wrong', z.object({ l: z.array(z.string()) }), { body: { l: [1] } }, 'invalid_property l[0]'],
     ['an object is none', z.object({ o: z.object({}) }), { body: { o: 1 } }, 'invalid_property o'],
@@ -446,11 +485,16 @@ describe('the tables together', () => {
 
   it('know which fields came, of those that no row proves by firing', () => {
     const came = (operation: string | null, request: unknown) => fieldsThatCame(tables, operation, request);
-    const body = { items: [{ category: 'x' }, { total_amount: 1 }], sponsor: null, external_reference: 'a' };
+    const body = {
+      items: [{ category: 'x' }, { total_amount: 1 }],
+      title: 'x',
+      sponsor: null,
+      external_reference: 'a',
+    };
     const found = came('qr.put_order', { path: {}, query: {}, headers: {}, body });
     expect(found).toContain('body.external_reference');
     expect(found).toContain('body.items[].total_amount');
-    expect(found).not.toContain('body.sponsor.id');
+    for (const field of ['body.sponsor.id', 'body.title']) expect(found).not.toContain(field);
     expect([came('qr.put_order', { body: { items: 'none' } }), came('qr.put_order', null), came(null, {})]).toEqual([
       [],
       [],
@@ -480,6 +524,14 @@ describe('the tables together', () => {
       detail: expect.stringContaining('point.create.request: body.external_reference'),
       row: expect.stringMatching(/^point\.create\.request#/),
     });
+    const typeless = assemble({
+      ...tables.documents,
+      tables: tables.documents.tables.map((one) => ({ ...one, rows: one.rows.filter(({ to }) => to !== 'body.type') })),
+    });
+    expect(codeOf(() => typeless.request(operation('point.create_intent'), source, context))).toEqual({
+      error: 'internal',
+      detail: 'point.create.request: body.type',
+    });
   });
 
   it('have no translation for what they do not name', () => {
@@ -505,23 +557,106 @@ describe('the tables together', () => {
     expect([siteless.site(null), siteless.site('MLC')]).toEqual([other, other]);
   });
 
-  it('call a property as the till does', () => {
-    const told = (property: string, name = 'create') =>
-      tables.error(
-        'point',
-        name as 'create',
-        400,
-        { errors: [{ code: 'property_value', details: [`${property}: wrong`] }] },
-        context,
-      ).detail;
-    expect(told('transactions.payments[0].amount')).toBe('amount');
-    expect(told('terminal_id'), 'by its end').toBe('device_id');
-    expect(told('nowhere')).toBe('nowhere');
+  const wrong = (property: string) => ({ errors: [{ code: 'property_value', details: [`${property}: wrong`] }] });
+
+  it.each<[family: 'point' | 'qr', call: 'create' | 'terminals_setup', property: string, called: string]>([
+    ['point', 'create', 'transactions.payments[0].amount', 'amount'],
+    ['point', 'create', 'terminal_id', 'device_id'],
+    ['point', 'create', 'nowhere', 'nowhere'],
+    ['point', 'create', 'type', 'type'],
+    ['point', 'create', 'expiration_time', 'x-ttl-store-preference'],
+    ['point', 'create', 'external_reference', 'additional_info.external_reference'],
+    ['point', 'terminals_setup', 'terminals[0].id', 'device_id'],
+    ['point', 'terminals_setup', 'terminal_id', 'terminal_id'],
+    ['qr', 'create', 'external_code', 'sku_number'],
+    ['qr', 'create', 'config.qr.mode', 'mode'],
+    ['qr', 'create', 'amount', 'amount'],
+    ['qr', 'create', 'cash_outs[0].amount', 'cash_out.amount'],
+  ])('call a property as the till of %s does: on %s %s is %s', (family, call, property, called) => {
+    expect(tables.error(family, call, 400, wrong(property), context).detail).toBe(called);
+  });
+
+  it('call a property as the first operation of the call does, and as upstream does without any', () => {
+    const error = 'invalid_property';
+    const refund = [{ status: 400, code: 'property_value', error, with: 'property_name', why }];
+    const errors = tables.documents.errors.map((one) => ({ ...one, calls: { ...one.calls, refund } }));
+    const naming = assemble({ ...tables.documents, errors });
+    const amount = wrong('transactions[0].amount');
+    expect(naming.error('payments', 'refund', 400, amount, context).detail).toBe('amount');
     const nameless = assemble({ ...tables.documents, operations: [] });
-    const error = { errors: [{ code: 'property_value', details: ['terminal_id: wrong'] }] };
-    expect(nameless.error('point', 'create', 400, error, context).detail, 'nothing is known of the request').toBe(
-      'terminal_id',
-    );
+    expect(nameless.error('point', 'create', 400, wrong('terminal_id'), context).detail).toBe('terminal_id');
+  });
+
+  it('are the same when they are assembled again, whatever is asked of them', () => {
+    const order = {
+      type: 'point',
+      status: 'processed',
+      transactions: { payments: [{ id: 'PAY01', amount: '15.00', status: 'processed', reference_id: '7001' }] },
+    };
+    const sale = {
+      intent_id: 'i',
+      device_id: 'T1',
+      state: 'FINISHED',
+      state_at: 1_767_225_600_000,
+      amount_minor: 1500,
+    };
+    const known = { ...context, ...sale, caller_id: 7, created_at: 1_767_225_600_000, payment_state: 'approved' };
+    const payment_order = { type: 'mercadopago', id: '1' };
+    const payment = {
+      currency: 'ARS',
+      merchant_id: 7,
+      payment_id: 7001,
+      client_reference: 'r',
+      refunds: [],
+      payment_order,
+    };
+    const headers = { 'x-platform-id': 'p', 'x-corporation-id': 'c' };
+    const details = ['type: wrong', 'terminal_id: wrong', 'terminals[0].id: wrong', 'equal to 15.00'];
+    const asked = (set: LoadedTables): unknown[] => [
+      ['MLA', 'MLB', 'MXX'].map((site) =>
+        set.request(operation('point.create_intent'), { ...source, headers }, { ...context, site }),
+      ),
+      set.request(
+        operation('point.get_intent'),
+        { ...source, path: { intent_id: INTENT } },
+        { ...context, order_id: ORDER },
+      ),
+      ['get_intent', 'last_status', 'cancel_intent'].map((name) =>
+        set.answer(operation(`point.${name}`), order, known),
+      ),
+      [set.notice(order, known), set.payment(order, { ...known, ...payment }), set.collection({ id: 7001 }, known)],
+      [set.describe(['point.headers#1']), set.isProxied('PATCH', '/point/integration-api/integrator'), set.operations],
+      ['MLC', 'MLA', 'MXX', null].map((site) => set.site(site)),
+      linkFamilies.flatMap((family) =>
+        ['created', 'processed', 'failed', 'action_required', 'nowhere'].flatMap((status) =>
+          ['partially_refunded', 'other'].flatMap((status_detail) =>
+            (['error', 'finished'] as const).map((declined) => set.state(family, { status, status_detail }, declined)),
+          ),
+        ),
+      ),
+      (['create', 'terminals_setup', 'cancel'] as const).flatMap((call) =>
+        [400, 401, 404, 500].flatMap((status) =>
+          details.map((detail) =>
+            set.error('point', call, status, { errors: [{ code: 'property_value', details: [detail] }] }, context),
+          ),
+        ),
+      ),
+      set.fields(operation('point.create_intent'), 'MLA'),
+      [set.facts('point.create.request', 'body.amount'), set.lossOf('point.headers', 'x-corporation-id')],
+      [set.row('point.create.request#8'), set.limitations, set.revision],
+      set.compare(operation('point.list_devices'), { devices: [] }, { devices: [{ id: 1 }] }),
+    ];
+    const again = assemble(tables.documents);
+    expect(asked(again)).toEqual(asked(tables));
+    const frozen = Object.freeze({ ...known });
+    const once = again.answer(operation('point.get_intent'), order, frozen);
+    expect(again.answer(operation('point.get_intent'), order, frozen)).toBe(once);
+  });
+
+  it('without rows of one’s own are those of the files, for every merchant', () => {
+    const alone = assemble(tables.documents);
+    expect([alone.laid, alone.with_own, alone.of('700100200') === alone]).toEqual([[], [], true]);
+    expect([alone.revision, alone.shipped_revision]).toEqual([tables.revision, tables.revision]);
   });
 
   it('name every row', () => {
@@ -533,6 +668,103 @@ describe('the tables together', () => {
     expect(ids).toContain('point.states#1');
     expect(tables.row('nowhere#1')).toBeNull();
     expect(tables.row('point.create.request#8')?.path).toBe('body.amount');
+  });
+});
+
+describe('a row in words', () => {
+  const rows = [
+    { const: 'x', to: 'body.a', why: 'The first reason of all.' },
+    { copy: 'body.b', reads: ['body.c', 'body.d'], to: 'body.b', with: 'filled', why },
+    { copy: 'body.o', to: 'body.o', otherwise: 7, why },
+    { context: 'site', reads: 'body.s', to: 'body.e', why },
+    { drop: 'body.g', policy: 'note', why },
+    { drop: 'body.h', reads: 'body.i', with: 'voucher', why },
+    { each: 'body.l', to: 'body.m', why, rows: [{ copy: 'n', to: 'n', why }] },
+  ];
+  const small = { tables: [{ file: 'x.yaml', ...table(rows) }] };
+  const id = (row: number | string) => `point.mode.request#${row}`;
+  const parts = { reads: null, policy: null, target: null, converter: null, otherwise: null };
+
+  it.each<[number | string, string, object]>([
+    [1, 'constant "x" → body.a', { verb: 'const', source: '"x"', target: 'body.a' }],
+    [
+      2,
+      'body.b (reads body.c, body.d) → body.b by filled',
+      { verb: 'copy', source: 'body.b', reads: 'body.c, body.d', target: 'body.b', converter: 'filled' },
+    ],
+    [3, 'body.o → body.o, otherwise 7', { verb: 'copy', source: 'body.o', target: 'body.o', otherwise: '7' }],
+    [4, 'context site (reads body.s) → body.e', { verb: 'context', source: 'site', reads: 'body.s', target: 'body.e' }],
+    [5, 'drop body.g, note → –', { verb: 'drop', source: 'body.g', policy: 'note' }],
+    [6, 'drop body.h → – by voucher', { verb: 'drop', source: 'body.h', converter: 'voucher' }],
+    [7, 'each body.l → body.m', { verb: 'each', source: 'body.l', target: 'body.m' }],
+    ['7.1', 'n → n', { verb: 'copy', source: 'n', target: 'n' }],
+  ])('%s is %s', (row, says, own) => {
+    const reason = row === 1 ? 'The first reason of all.' : why;
+    expect(describeRows(small, [id(row)])).toEqual([{ row: id(row), says, why: reason, parts: { ...parts, ...own } }]);
+  });
+
+  it('comes in the order of the ids, without those of other tables', () => {
+    const found = describeRows(small, [id(5), 'elsewhere#1', id(1)]);
+    expect(found.map(({ row }) => row)).toEqual([id(5), id(1)]);
+    expect(tables.describe(['point.create.request#8'])[0]?.says).toBe(
+      'body.amount → body.transactions.payments[0].amount by amount_text',
+    );
+  });
+
+  it('is written with code in Markdown', () => {
+    const [, reading] = rowsOf('t', small.tables[0]?.rows ?? []);
+    const written = reading === undefined ? [] : [sourceText(reading), targetText(reading)];
+    expect(written).toEqual(['`body.b` (reads `body.c`, `body.d`)', '`body.b` by `filled`']);
+  });
+
+  it('of states and errors says what they are for, and what the till sees', () => {
+    const states = statesTable.parse({
+      table: 'point.states',
+      family: 'point',
+      role: 'states',
+      source: 'a test',
+      rows: [
+        { status: 'failed', shows: { error: 'ERROR', finished: 'FINISHED' }, rank: 1, final: true, notices: [], why },
+        { status: 'processed', detail: 'accredited', shows: 'FINISHED', rank: 1, final: true, notices: [], why },
+      ],
+      never: [],
+    });
+    const errors = errorsTable.parse({
+      table: 'point.errors',
+      family: 'point',
+      role: 'errors',
+      source: 'a test',
+      calls: {
+        create: [
+          { status: 400, code: 'a', says: 'blue', property: 'amount', error: 'forbidden', why },
+          { status: 412, code: '', error: 'unauthorized', why },
+        ],
+      },
+      any: [{ error: 'internal', why }],
+    });
+    const all = {
+      ...small,
+      states: [{ file: 'x.yaml', ...states }],
+      errors: [{ file: 'x.yaml', ...errors }],
+    };
+    const ids = ['point.errors#any.1', 'point.states#1', id(2), 'point.states#2', 'nowhere#1'];
+    const found = describeFired(all, [...ids, 'point.errors#create.1', 'point.errors#create.2']);
+    const errorOf = (name: string) => {
+      const entry = legacyError('point', name);
+      return `${entry?.status} ${entry?.error} ${entry?.message}`;
+    };
+    expect(found.map(({ row, says }) => `${row} ${says}`)).toEqual([
+      `point.errors#any.1 any other error → ${errorOf('internal')}`,
+      'point.states#1 order status failed → ERROR / FINISHED',
+      `${id(2)} body.b (reads body.c, body.d) → body.b by filled`,
+      'point.states#2 order status processed with accredited → FINISHED',
+      `point.errors#create.1 400 a saying “blue” of amount → ${errorOf('forbidden')}`,
+      `point.errors#create.2 412 → ${errorOf('unauthorized')}`,
+    ]);
+    expect(new Set(found.map((one) => one.why))).toEqual(new Set([why]));
+    const code = found.map(({ said }) => said.code);
+    expect(code).toEqual(['rule_error', 'rule_state', 'rule', 'rule_state', 'rule_error', 'rule_error']);
+    expect(found[2]?.said.facts).toMatchObject({ verb: 'copy', source: 'body.b', target: 'body.b' });
   });
 });
 
@@ -558,9 +790,9 @@ describe('errors', () => {
       row({ error: 'internal' }),
     ],
   });
-  const find = errorFinder([errors], (_family, _call, property) => (property === 'total' ? 'amount' : null));
+  const finder = () => errorFinder([errors], (_family, _call, property) => (property === 'total' ? 'amount' : null));
   const found = (status: number, body: unknown, call = 'create') => {
-    const { error, detail, default: isDefault, row: id } = find('point', call as 'create', status, body, {});
+    const { error, detail, default: isDefault, row: id } = finder()('point', call as 'create', status, body, {});
     return [error, detail, isDefault, id.split('#')[1]];
   };
   const told = (code: string, message = '', details: string[] = []) => ({ errors: [{ code, message, details }] });
@@ -595,7 +827,7 @@ describe('errors', () => {
 
   it('without a table are a defect', () => {
     const says = 'bad_tables: The errors table of qr has no default row for create';
-    expect(codeOf(() => find('qr', 'create', 400, {}, {}))).toBe(says);
+    expect(codeOf(() => finder()('qr', 'create', 400, {}, {}))).toBe(says);
   });
 
   it('are read from either envelope, or from none', () => {
@@ -639,13 +871,28 @@ describe('a comparison', () => {
     file: 'x.yaml',
     ...table(rows, { table: 'point.devices.answer', from: 'listTerminalsAnswer', to: 'listDevicesAnswer' }),
   };
-  const compare = compareAnswers({ operations: [written], tables: [answer] });
+  const found = (legacy: unknown, orders: unknown) =>
+    compareAnswers({ operations: [written], tables: [answer] })(operation('point.list_devices'), legacy, orders);
   const compared = (legacy: unknown, orders: unknown) =>
-    compare(operation('point.list_devices'), legacy, orders).map(({ path, difference }) => `${path} ${difference}`);
+    found(legacy, orders).map(({ path, difference }) => `${path} ${difference}`);
   const devices = (...list: object[]) => ({ devices: list });
 
   it.each<[string, unknown, unknown, string[]]>([
     ['two empty lists', { devices: [] }, { devices: [] }, ['devices[] null']],
+    ['two equal lists', devices({ id: 1 }), devices({ id: 1 }), ['devices[].id null']],
+    ['two texts for lists', { devices: 'x' }, { devices: 'y' }, ['devices value']],
+    ['a text and nothing', { more: 'x' }, {}, ['more missing']],
+    ['lists that no row walks', { more: [1, [2, 3]] }, { more: [1, [2, 3]] }, ['more null']],
+    ['other lists', { more: [1, 2] }, { more: [12] }, ['more value']],
+    ['an object and a list', { more: {} }, { more: [] }, ['more type']],
+    ['null and an object', { more: null }, { more: {} }, ['more type']],
+    ['zeros behind and none', { total: '1.500' }, { total: '1.5' }, ['total null']],
+    ['zeros inside and none', { total: '1.505' }, { total: '1.55' }, ['total value']],
+    ['zeros in front and none', { total: '0010' }, { total: 10 }, ['total null']],
+    ['zeros inside of it and none', { total: '1005' }, { total: '15' }, ['total value']],
+    ['other decimals', { total: 1.5 }, { total: 1.7 }, ['total value']],
+    ['an amount that is none and one', { total: 'x' }, { total: 1 }, ['total value']],
+    ['an amount and one that is none', { total: 1 }, { total: 'x' }, ['total value']],
     ['an empty list and one', { devices: [] }, { devices: [{ id: 1 }] }, ['devices[] extra']],
     ['a list and a text', { devices: [] }, { devices: 'x' }, ['devices type']],
     ['null and a text', { more: null }, { more: 'x' }, ['more type']],
@@ -701,8 +948,8 @@ describe('a comparison', () => {
 
   it('tells two hundred fields apart, and counts the rest as one', () => {
     const fields = (value: number) => Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`f${at}`, value]));
-    const found = compared(fields(1), fields(2));
-    expect([found.length, found.at(-1)]).toEqual([201, '(others) value']);
+    const all = compared(fields(1), fields(2));
+    expect([all.length, all.at(-1)]).toEqual([201, '(others) value']);
   });
 
   it('keeps the first difference of a path', () => {
@@ -720,23 +967,27 @@ describe('a comparison', () => {
         { id: 3, x: 'a' },
       ],
     };
-    const found = compare(operation('point.list_devices'), legacy, orders).find(({ path }) => path === 'devices[].x');
-    expect(found).toEqual({ path: 'devices[].x', difference: 'value', legacy: 1, orders: 2 });
+    const all = found(legacy, orders);
+    const same = { path: 'devices[].id', difference: null };
+    expect(all).toStrictEqual([same, { path: 'devices[].x', difference: 'value', legacy: 1, orders: 2 }]);
   });
 
   it('is empty where nothing is compared', () => {
     const nothing = compareAnswers({ operations: [written], tables: [] });
     expect(nothing(operation('point.list_devices'), { a: 1 }, { a: 2 })).toEqual([]);
+    const compare = compareAnswers({ operations: [{ ...written, double_read: false }], tables: [answer] });
+    expect(compare(operation('point.list_devices'), { a: 1 }, { a: 2 }), 'not asked for').toEqual([]);
     expect(compare({ ...operation('point.list_devices'), answer: null }, { a: 1 }, { a: 2 })).toEqual([]);
     expect(tables.compare(operation('point.get_intent'), { a: 1 }, {}), 'read on one side alone').toEqual([]);
   });
 });
 
 describe('the fields of a request', () => {
-  const fields = fieldFinder(tables.documents);
-  const named = (name: string, site: string | null) => fields(operation(name), site).map(({ field }) => field);
+  const named = (name: string, site: string | null) =>
+    fieldFinder(tables.documents)(operation(name), site).map(({ field }) => field);
 
   it('are those of its table and its headers, once for each row', () => {
+    const fields = fieldFinder(tables.documents);
     const all = named('point.create_intent', null);
     expect(all).toContain('body.amount');
     expect(all).toContain('headers.x-ttl-store-preference');
@@ -753,7 +1004,8 @@ describe('the fields of a request', () => {
   });
 
   it('follow the site; one that nobody knows is another', () => {
-    const rowsAt = (site: string | null) => fields(operation('point.create_intent'), site).map(({ row }) => row);
+    const rowsAt = (site: string | null) =>
+      fieldFinder(tables.documents)(operation('point.create_intent'), site).map(({ row }) => row);
     expect(rowsAt('MXX')).toEqual(rowsAt('other'));
     expect(rowsAt('MLA')).not.toEqual(rowsAt('MLM'));
     expect(rowsAt(null).length).toBeGreaterThanOrEqual(rowsAt('MLA').length);
@@ -776,7 +1028,8 @@ describe('the fields of a request', () => {
     { copy: 'body.there', to: 'body.t', sites: ['MLA'], why },
     { copy: 'body.lost', to: 'body.l', sites: ['MLA'], elsewhere: 'note', why },
   ];
-  const small = fieldFinder({ sites: tables.documents.sites, tables: [{ file: 'x.yaml', ...table(own) }] });
+  const small: ReturnType<typeof fieldFinder> = (...call) =>
+    fieldFinder({ sites: tables.documents.sites, tables: [{ file: 'x.yaml', ...table(own) }] })(...call);
   const ask = { ...operation('point.change_mode'), request: 'point.mode.request' };
 
   it('prove, are quiet, or refuse', () => {
@@ -797,6 +1050,22 @@ describe('the fields of a request', () => {
     ]);
     expect(small(ask, 'MLB').map(({ field }) => field)).not.toContain('body.there');
     expect(small(ask, 'MLB').map(({ field }) => field)).toContain('body.lost');
+  });
+
+  it.each<[own: object, beside: object, rows: string[]]>([
+    [{}, {}, ['1']],
+    [{ sites: ['MLA'] }, {}, ['1', '2']],
+    [{ sites: ['MLA'], elsewhere: 'note' }, {}, ['1']],
+    [{ sites: ['MLA', 'MLB'] }, { sites: ['MLA'] }, ['1']],
+    [{ sites: ['MLA'] }, { sites: ['MLA', 'MLB'] }, ['1', '2']],
+    [{}, { sites: ['MLA'] }, ['1']],
+  ])('taken by a row with %j, and read beside another field by one with %j, are of rows %j', (taken, read, rows) => {
+    const both = [
+      { copy: 'body.a', to: 'body.a', why, ...taken },
+      { context: 'site', reads: 'body.a', to: 'body.c', why, ...read },
+    ];
+    const finder = fieldFinder({ sites: tables.documents.sites, tables: [{ file: 'x.yaml', ...table(both) }] });
+    expect(finder(ask, null).map(({ row }) => row.split('#')[1])).toEqual(rows);
   });
 
   it.each<[unknown, Path, boolean]>([
@@ -823,10 +1092,14 @@ describe('the facts of a field', () => {
     { drop: 'body.d', policy: 'note', why: 'The fifth reason of all.' },
     { copy: 'body.d', to: 'body.d', with: 'ticket_choice', why: 'The sixth reason of all.' },
     { copy: 'body.e', to: 'body.e', with: 'ticket_choice', why: 'The seventh reason of all.' },
+    { const: 1, to: 'body.k', why: 'The eighth reason of all.' },
+    { copy: 'body.list[0].f', to: 'body.f', why: 'The ninth reason of all.' },
+    { copy: 'body.g', to: 'body.g', why: 'The tenth reason of all.' },
+    { drop: 'body.g', policy: 'note', why: 'The eleventh reason of all.' },
   ];
-  const finder = factsFinder([{ file: 'x.yaml', ...table(rows) } as never]);
+  const finder = () => factsFinder([{ file: 'x.yaml', ...table(rows) } as never]);
   const facts = (path: string, why?: string) => {
-    const { row, weight } = finder.facts('point.mode.request', path, why);
+    const { row, weight } = finder().facts('point.mode.request', path, why);
     return `${row} ${weight}`;
   };
 
@@ -834,8 +1107,23 @@ describe('the facts of a field', () => {
     expect(facts('body.a', 'The second reason of all.')).toBe('point.mode.request#2 other');
     expect(facts('body.a')).toBe('point.mode.request#2 other');
     expect(facts('body.b')).toBe('point.mode.request#3 money');
-    expect(finder.row('point.mode.request#3')?.path).toBe('body.b');
-    expect(finder.row('point.mode.request#4')?.path).toBe('voucher');
+    expect(finder().row('point.mode.request#3')?.path).toBe('body.b');
+    expect(finder().row('point.mode.request#4')?.path).toBe('voucher');
+    expect(finder().row('point.mode.request#99')).toBeNull();
+    expect(finder().facts('point.mode.request', 'body.items[12].tip')).toEqual({
+      row: null,
+      path: 'body.items[].tip',
+      weight: 'money',
+      advice: expect.stringContaining('Leave this field out'),
+      why: 'No row has the field.',
+    });
+    expect(facts('body.list[3].f')).toBe('point.mode.request#9 other');
+    expect([facts('body.g'), facts('body.g', 'The tenth reason of all.')]).toEqual([
+      'point.mode.request#10 other',
+      'point.mode.request#10 other',
+    ]);
+    expect(facts('body.g', 'The eleventh reason of all.')).toBe('point.mode.request#11 other');
+    expect(facts(''), 'a constant has no source').toBe('null other');
     expect(facts('body.discount_rate')).toBe('null money');
     expect(facts('body.my_tips')).toBe('null money');
     expect(facts('body.tips.payer')).toBe('null identity');
@@ -843,7 +1131,7 @@ describe('the facts of a field', () => {
   });
 
   it('have the reason of its loss where one row alone loses it', () => {
-    const loss = (path: string) => finder.lossOf('point.mode.request', path);
+    const loss = (path: string) => finder().lossOf('point.mode.request', path);
     expect(loss('body.a')).toBe('The second reason of all.');
     expect(['body.b', 'body.d', 'body.e', 'body.tip'].map(loss)).toEqual([null, null, null, null]);
   });

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import {
   decodeUtf8,
   isExactNumber,
+  isObject,
   type Json,
   jsonObject,
   parseJson,
@@ -41,6 +42,8 @@ describe('a whole number', () => {
     ['-2.50e1', -25],
     ['0.0', 0],
     ['1e14', 100_000_000_000_000],
+    ['10500.0', 10_500],
+    [`1.${'0'.repeat(62)}`, 1],
   ])(
     'in the spelling %s is %d, alone, inside of lists and objects, and where an integer is asked for',
     (text, number) => {
@@ -51,15 +54,22 @@ describe('a whole number', () => {
     },
   );
 
-  it.each(['12.34', '-0', '-0.0', '1e15', '1234567890123456', '1e-1', '1e12345', `1${'0'.repeat(64)}.0`])(
-    '%s is none, and keeps its text',
-    (text) => {
-      const value = parseJson(text) as LosslessNumber; // no number that a double holds
-      expect(withWholeNumbers({ a: value } as Json)).toEqual({ a: exact(text) });
-      expect(plainNumber(value)).toBe(value);
-      expect(writtenInteger.safeParse(value).success).toBe(false);
-    },
-  );
+  it.each([
+    '12.34',
+    '-0',
+    '-0.0',
+    '1e15',
+    '1234567890123456',
+    '1e-1',
+    '1e12345',
+    `1${'0'.repeat(64)}.0`,
+    `1.${'0'.repeat(63)}`,
+  ])('%s is none, and keeps its text', (text) => {
+    const value = parseJson(text) as LosslessNumber; // no number that a double holds
+    expect(withWholeNumbers({ a: value } as Json)).toEqual({ a: exact(text) });
+    expect(plainNumber(value)).toBe(value);
+    expect(writtenInteger.safeParse(value).success).toBe(false);
+  });
 
   it('is no text', () => {
     expect([plainNumber('15'), writtenInteger.safeParse('15').success, withWholeNumbers('15')]).toEqual([
@@ -121,6 +131,7 @@ describe('JSON', () => {
 
   it('is written by the careful way for what the engine can not write', () => {
     expect(stringifyJson({ long: 12345678901234567890n })).toBe('{"long":12345678901234567890}');
+    expect(stringifyJson(12345678901234567890n)).toBe('12345678901234567890');
     expect(stringifyJson(Object.assign(Object.create(null), { a: exact('1.50') }))).toBe('{"a":1.50}');
   });
 
@@ -161,6 +172,20 @@ describe('JSON', () => {
 
   it.each(['{', '"open', '{"a":1,"a":2}', '', '{"a', '"\\'])('that is none is refused: %s', (text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError);
+  });
+
+  it.each([
+    [{}, true],
+    [{ a: null }, true],
+    [[], false],
+    [null, false],
+    [undefined, false],
+    ['a', false],
+    [5, false],
+    [exact('1.5'), false],
+    [new Date(0), false],
+  ])('of %j is an object: %s', (value, is_object) => {
+    expect(isObject(value)).toBe(is_object);
   });
 
   it('of an object with unknown keys is no number', () => {

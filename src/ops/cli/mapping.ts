@@ -108,11 +108,11 @@ export const tableFaces: Faces = {
 };
 
 async function runCheck(options: TableOptions, folder: string | null): Promise<void> {
-  const [{ printFailures }, { proveTables }] = await Promise.all([
+  const [{ printFailures }, { proverOf }] = await Promise.all([
     import('../../mapping/check.ts'),
     import('../../mapping/load.ts'),
   ]);
-  const { sets, failures } = proveTables(options.mappings, folder);
+  const { sets, failures } = proverOf(options.mappings)(folder);
   const { tables, operations, revision } = sets.common.documents;
   const merchants = [...sets.merchants].map(([merchant_id, { documents, laid }]) => {
     return { merchant_id, revision: documents.revision, laid };
