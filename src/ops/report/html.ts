@@ -296,7 +296,8 @@ ${named.length === 0 ? null : html`<ul>${named}</ul>`}${tableOf(words, 'certific
 }
 
 function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {
-  const made = { first: String(exchanges.first_sequence), last: String(exchanges.last_sequence) };
+  const { count, first_sequence, last_sequence } = exchanges;
+  const made = { count, first: String(first_sequence), last: String(last_sequence) };
   const sequence = String(audit_head.sequence);
   const checked =
     audit.broken === null
