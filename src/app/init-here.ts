@@ -68,7 +68,8 @@ export function textOf(settings: InitOrder['settings'], name: string): string {
   return settings[name] ?? settingOf(name)?.default ?? '';
 }
 
-async function listenError(host: string, port: number): Promise<string | null> {
+/** Tries to listen for a moment. @returns the code of the error, such as `EADDRINUSE`; null without one. */
+export async function listenError(host: string, port: number): Promise<string | null> {
   const server = createServer();
   try {
     server.listen(port, host);

@@ -28,7 +28,10 @@ export async function ask(given: InitOrder): Promise<InitOrder> {
   await askStore(order);
   if (order.people.length === 0) order.people = await askPeople(order);
   if (order.user === null && !order.elsewhere) order.user = await askUser();
-  const summary = Object.entries(order.settings).map(([name, value]) => `${name}: ${value}`);
+  const summary = [
+    ...Object.entries(order.settings).map(([name, value]) => `${name}: ${value}`),
+    ...order.people.map(({ name, role }) => `ops.tokens: ${name} (${role})`),
+  ];
   note(summary.join('\n'), 'Settings');
   if (!(await answered(confirm({ message: 'Write them?' })))) leave();
   return order;

@@ -243,7 +243,7 @@ function missing({ settings, user }: InitOrder, { has_webhook_secret }: Installa
   const notices =
     'Where notices go: set merchants.notice_url, or each with `puente merchants set <merchant> --notify URL --reason …`. Until then they are held back, none is lost.';
   return [
-    ...(has_webhook_secret ? [] : [events]),
+    ...(has_webhook_secret || settings.upstream === 'sandbox' ? [] : [events]),
     ...(isGiven(settings, CERTIFICATE) ? [] : [door]),
     ...(isGiven(settings, 'merchants.notice_url') ? [] : [notices]),
   ];

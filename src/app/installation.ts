@@ -23,6 +23,7 @@ import { probeUpstream } from '../ops/doctor/probe.ts';
 import type { Clock } from '../proxy/clock.ts';
 import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
+import { listenError } from './init-here.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 /**
@@ -102,6 +103,7 @@ export async function examineOffline(
     const findings = [
       settingsFinding(env),
       ...doorFindings(doorsOf(config), Date.now()),
+      ...(await portFindings(config)),
       ...(config.upstream === 'sandbox' ? [] : await surroundings(config)),
       ...(await storageFindings(config)),
     ];
@@ -120,6 +122,17 @@ function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
   return about('settings').fine(
     file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them',
   );
+}
+
+/** A note, because a Puente that runs, as before an upgrade, holds them too. */
+async function portFindings({ public: tills, ops, health, sandbox, upstream }: Config): Promise<Finding[]> {
+  const doors = { public: tills, ops, health, ...(upstream === 'sandbox' ? { sandbox } : {}) };
+  const found = Object.entries(doors).map(async ([door, { host, port }]) => {
+    if (port === null || (await listenError(host, port)) !== 'EADDRINUSE') return [];
+    const says = `Something listens on ${host}:${port}: a Puente that runs, or another program. No start succeeds meanwhile.`;
+    return [about(`${door} port`).note(says, `Stop it before the start, or set ${door}.port to another port`)];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 async function surroundings(config: Config): Promise<Finding[]> {

@@ -180,10 +180,15 @@ describe('of a Puente that does not run', () => {
       PUENTE_SECRET_KEY: 'k'.repeat(32),
       PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: certificate_file,
       PUENTE_PUBLIC_TLS_KEY_FILE: key_file,
+      PUENTE_PUBLIC_PORT: new URL(upstream.url).port, // taken
     };
     const { out, code } = await puente(['doctor', '--offline', '--json'], { env });
     await upstream.close();
     const { findings } = JSON.parse(out) as { findings: Finding[] }; // the output of --json
+    expect(named(findings, 'public port')).toMatchObject({
+      level: 'note',
+      repair: expect.stringContaining('public.port'),
+    });
     expect(named(findings, 'public address')).toMatchObject({ level: 'warning' });
     expect(named(findings, 'door certificate')).toMatchObject({
       level: 'warning',

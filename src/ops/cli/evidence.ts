@@ -213,7 +213,12 @@ function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, 
   return [
     `${namedAs(merchant_id, name)} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${one.why}`,
     `Open on legacy: ${one.open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
-    ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
+    ...(calls.length === 0
+      ? []
+      : [
+          `\nWhat called legacy in these ${one.quiet_days_needed} days (${counted(calls.length, 'operation')}):`,
+          ...calls,
+        ]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,
   ].join('\n');
 }

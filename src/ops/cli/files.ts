@@ -10,6 +10,7 @@ import { withManual } from './help.ts';
 import { captureSwitch } from './merchants.ts';
 import { linesOfOps, streamOps } from './ops-client.ts';
 import {
+  counted,
   exitCodes,
   listed,
   merchantCell,
@@ -278,7 +279,12 @@ function reconciledText(
   const cut = done.left_out
     ? '\nA merchant has more open sales than one run compares: run it again when some have ended.'
     : '';
-  if (mismatches.length === 0) return sums + cut;
+  const same = Object.entries({ merchant, since }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name} ${value}`],
+  );
+  const command = ['puente reconcile', ...same, '--apply --reason …'].join(' ');
+  const legacy = openOnLegacy(done.open_on_legacy, apply === true ? null : command);
+  if (mismatches.length === 0) return sums + cut + legacy;
   const shown = table(
     {
       kind: 'kind',
@@ -292,11 +298,14 @@ function reconciledText(
     mismatches,
   );
   const open = mismatches.filter(({ repaired, repair }) => !repaired && repair !== 'none').length;
-  const same = Object.entries({ merchant, since }).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name} ${value}`],
-  );
-  const command = ['puente reconcile', ...same, '--apply --reason …'].join(' ');
-  return `${shown}\n${sums}${cut}${apply === true || open === 0 ? '' : `\nRepair ${open} of them: ${command}`}`;
+  return `${shown}\n${sums}${cut}${legacy}${apply === true || open === 0 ? '' : `\nRepair ${open} of them: ${command}`}`;
+}
+
+/** @param command that asks legacy; null when it was asked. */
+function openOnLegacy(count: number, command: string | null): string {
+  if (count === 0) return '';
+  const known = `\n${counted(count, 'sale')} on legacy ${count === 1 ? 'is' : 'are'} not known to have ended`;
+  return command === null ? `${known}, also to legacy.` : `${known}. Ask legacy: ${command}`;
 }
 
 export const backupFaces: Faces = {

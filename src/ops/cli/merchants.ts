@@ -194,14 +194,17 @@ function merchantDetails(merchant: MerchantView): string {
     ['setting', 'value', 'from'],
     [
       ...Object.entries(merchant.settings).map(([name, setting]) => [name, shown(setting), setting.from]),
-      ['notice_secret', merchant.notice_secret, 'merchant'],
-      ['credential', merchant.credential, 'merchant'],
+      ...(['notice_secret', 'credential'] as const).map((name) => secretRow(name, merchant[name])),
     ],
   );
   const stop = stopText(merchant.in_force);
   const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see \`puente safety show ${merchant.id}\``;
   const head = `merchant ${namedAs(merchant.id, merchant.name)}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
+}
+
+function secretRow(name: string, value: MerchantView['credential']): [string, string, string] {
+  return [name, value, value === 'set' ? 'merchant' : 'default'];
 }
 
 /** One stage when all kinds share it, else one per kind. */

@@ -224,10 +224,10 @@ export function judgementText({ allowed, kind, missing, needs, overridden, previ
 function previewText(preview: Preview): string {
   const touched: [string, string | number][] = [
     ['units seen', preview.units_seen],
-    ['units that change side now', preview.units_now],
-    ['units that change side later', preview.units_later],
+    ['units that change lanes now', preview.units_now],
+    ['units that change lanes later', preview.units_later],
     ['calls a day', preview.calls_a_day],
-    ['calls a day that change side', preview.calls_a_day_touched],
+    ['calls a day that change lanes', preview.calls_a_day_touched],
     ['open on orders', preview.open_on_orders],
     ['open on legacy', preview.open_on_legacy],
     ['worst known difference', preview.worst_difference ?? 'none'],

@@ -43,18 +43,18 @@ async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): 
     sale: saleLink({ legacy_id, order_id }),
     repair: badge(repair === 'none' ? 'warn' : 'good', t(repair === 'none' ? 'reconcile.by_hand' : 'reconcile.safe')),
   }));
-  const { checked, unreadable, mismatches: count, left_out } = done;
+  const { checked, unreadable, mismatches: count, open_on_legacy, left_out } = done;
   const fields = html`${hidden('compare', 'true')}${hidden('merchant', merchant)}${hidden('since', since)}`;
   const form = actForm(visit, '/reconcile', 'repair-reason', t('reconcile.repair'), '', fields);
   const unread_rows = unread.map((one) => ({
     merchant: merchantLink(one.merchant_id, one.merchant_name),
     sale: saleLink(one),
   }));
-  const is_repairable = mismatches.some(({ repair }) => repair !== 'none');
+  const is_repairable = open_on_legacy > 0 || mismatches.some(({ repair }) => repair !== 'none');
   return section(
     'mismatches',
     t('reconcile.found'),
-    html`<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null}</p>
+    html`<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null} ${open_on_legacy > 0 ? t('reconcile.on_legacy', { count: open_on_legacy }) : null}</p>
 ${table(words, 'reconcile', t('reconcile.found'), rows, t('reconcile.none'))}${is_repairable ? form : null}
 ${unread.length === 0 ? null : html`<h3>${t('reconcile.unread')}</h3>${table(words, 'reconcile', t('reconcile.unread'), unread_rows)}`}`,
   );

@@ -55,6 +55,7 @@ export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before'
   const sentences = [say('refusal.not_moved', { merchant: before.id }), ...missing, ...hint];
   throw new PuenteError('refused', sentences, {
     facts: { missing: judgement.missing.map(({ code }) => code).join(' '), needs: judgement.needs },
+    between: '\n',
   });
 }
 

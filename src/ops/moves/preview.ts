@@ -23,7 +23,7 @@ export const previewAnswer = z.object({
   notes: z.array(z.string()).describe('a share that is none or all of the units seen'),
   notes_said: z.array(said),
   units_seen: z.int(),
-  units_now: z.int().describe('Units that change side at once.'),
+  units_now: z.int().describe('Units that change lanes at once.'),
   units_later: z.int().describe('Units that an open sale keeps where they are.'),
   units: z.array(
     z.object({

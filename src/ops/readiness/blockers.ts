@@ -164,7 +164,7 @@ export function firstFaultDay({ now, reset_at }: ReadinessFacts, kind: RoutedKin
 function openFindings({ legacy_use, merchant_id }: ReadinessFacts): Finding[] {
   if (legacy_use === null || legacy_use.open_on_legacy === 0) return [];
   const { open_on_legacy: count, open_until: until_at } = legacy_use;
-  return [finding('legacy_open', { count, until_at }, `puente drain ${merchant_id}`)];
+  return [finding('legacy_open', { count, until_at }, `puente reconcile --merchant ${merchant_id} --apply --reason …`)];
 }
 
 /** The operation that represents a kind: its create, where it has one. */

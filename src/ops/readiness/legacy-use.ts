@@ -73,7 +73,7 @@ interface Seen {
   now: number;
 }
 
-/** Pure. Calls of no unit and of endpoints in no table count for the merchant, by their UTC day. */
+/** Pure. Calls of no unit and of endpoints in no table count for the merchant; each call counts to the end of its UTC day. */
 export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: Seen): LegacyUse {
   const legacy = open.filter(({ side }) => side === 'legacy');
   const calls = [...operationsOn(traffic), ...endpointsOf(unknowns)];
@@ -89,7 +89,7 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: 
   const last_day = days.length === 0 ? null : Math.max(...days);
   return {
     last_legacy_day: last_day === null ? null : dayOf(last_day * DAY_MS),
-    quiet_days: last_day === null ? null : daysSince(Math.min(now, (last_day + 1) * DAY_MS), now),
+    quiet_days: last_day === null ? null : quietSince(last_day, now),
     watched_days: daysSince(first_at, now),
     open_on_legacy: legacy.length,
     open_until: legacy.length === 0 ? null : iso(Math.max(...legacy.map(({ ends_at }) => ends_at))),
@@ -106,7 +106,7 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: 
 
 function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, now: number): LegacyUse['units'][number] {
   const { slot, legacy_at, legacy_operation: operation } = unit;
-  const quiet = legacy_at === null ? null : daysSince(legacy_at, now);
+  const quiet = legacy_at === null ? null : quietSince(dayIn(legacy_at), now);
   const watched = daysSince(unit.first_at, now);
   const { text: why, said: why_said } =
     new_work === 'legacy'
@@ -161,6 +161,11 @@ function endpointsOf(unknowns: readonly UnknownRow[]): Calls[] {
 
 function dayIn(at: number): number {
   return Math.floor(at / DAY_MS);
+}
+
+/** Most calls are stored by their day, so it counts as if it had ended with one. */
+function quietSince(day: number, now: number): number {
+  return daysSince((day + 1) * DAY_MS, now);
 }
 
 function daysSince(at: number, now: number): number {

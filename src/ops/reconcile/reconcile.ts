@@ -7,6 +7,7 @@ import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
+import { hasEnded } from '../../proxy/routing/legacy-sale-end.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { type AdvanceRules, hasEndedRefund } from '../../proxy/sales/order-transition.ts';
@@ -44,7 +45,9 @@ export const reconcileAsk = z.strictObject({
   apply: z
     .boolean()
     .default(false)
-    .describe('repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes'),
+    .describe(
+      'repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes, and end sales on legacy that legacy shows as ended',
+    ),
   reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
 });
 type ReconcileAsk = z.infer<typeof reconcileAsk>;
@@ -66,13 +69,15 @@ interface Tally {
   unreadable: number;
   mismatches: number;
   repaired: number;
+  /** Sales on legacy that are not known to have ended. */
+  open_on_legacy: number;
   /** True when a merchant has more open links than one run compares. */
   left_out: boolean;
 }
 
 /** Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail. */
 export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
-  const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, left_out: false };
+  const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, open_on_legacy: 0, left_out: false };
   let is_through = false;
   try {
     yield* compareAll(ports, ask, tally);
@@ -104,11 +109,25 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
       seen.add(link.legacy_id);
       yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
     }
+    tally.open_on_legacy += await openOnLegacy(ports, merchant, ask.apply);
   }
   for await (const link of changedSince(ports, since, ask.merchant)) {
     if (seen.has(link.legacy_id)) continue;
     yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
   }
+}
+
+/**
+ * How many sales of a merchant are open on legacy. With `apply` legacy is asked first: otherwise only the next create of
+ * a unit asks, and the last sale of an idle one would keep the merchant from being complete for weeks.
+ */
+async function openOnLegacy(ports: Ports, merchant: string, apply: boolean): Promise<number> {
+  const { store, clock, settings } = ports;
+  const open = await store.legacy_sales.openLegacySales(merchant, clock.now(), MOST_LIVE);
+  const token = apply && open.length > 0 ? await credentialOf(ports, merchant) : null;
+  if (token === null) return open.length;
+  for (const sale of open) await hasEnded(ports, sale, token, clock.now() + settings.reads.timeout_ms);
+  return (await store.legacy_sales.openLegacySales(merchant, clock.now(), MOST_LIVE)).length;
 }
 
 /** Looks at each order once, however many events name it. */

@@ -181,7 +181,8 @@ async function certificateOf(
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
   const period = { since: iso(ask.since), until: iso(ask.until) };
   const covered = { period, began_on, deleted_before: iso(deleted_before) };
-  const quiet = { last_legacy_day, quiet_days, units: units.length };
+  const units_new = units.filter(({ may_go }) => !may_go).length;
+  const quiet = { last_legacy_day, quiet_days, units: units.length, units_new };
   return { certificate: { merchant_id, ...issued, ...covered, ...quiet, sign_off }, certificate_since: null };
 }
 

@@ -272,18 +272,21 @@ function completion({ completion: found }: Report, words: Words, most: number): 
 }
 
 /** To be printed and signed; of a merchant that needs legacy no more. */
-function certificate({ certificate: found, certificate_since, merchants: [one] }: Report, words: Words): Content {
+function certificate(
+  { certificate: found, certificate_since, completion: use, merchants: [one] }: Report,
+  words: Words,
+): Content {
   const { t } = words;
   if (found === null && certificate_since !== null)
     return html`<p>${t('certificate.whole', { since: words.time(certificate_since) })}</p>`;
   if (found === null) return null;
   const { merchant_id, last_legacy_day, quiet_days, units, acknowledged: accepted, audit_head, sign_off } = found;
-  const { period, began_on: began, deleted_before: gap } = found;
+  const { period, began_on: began, deleted_before: gap, units_new } = found;
   const id = nameOf(words, merchant_id, one?.name);
   const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
   const facts = {
-    ...{ id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units },
-    accepted: accepted.length,
+    ...{ id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units, units_new },
+    ...{ accepted: accepted.length, needed: use?.quiet_days_needed ?? 0 },
   };
   const named = accepted.map(({ what, said }) => html`<li>${says(words, what, said)}</li>`);
   const rows = sign_off.map(({ as, name, signature, day }) => ({ as: t(`certificate.${as}`), name, signature, day }));
@@ -296,7 +299,8 @@ ${named.length === 0 ? null : html`<ul>${named}</ul>`}${tableOf(words, 'certific
 }
 
 function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {
-  const made = { first: String(exchanges.first_sequence), last: String(exchanges.last_sequence) };
+  const { count, first_sequence, last_sequence } = exchanges;
+  const made = { count, first: String(first_sequence), last: String(last_sequence) };
   const sequence = String(audit_head.sequence);
   const checked =
     audit.broken === null

@@ -91,7 +91,7 @@ body { padding: .8rem; } .frame :is(thead, td:empty) { display: none; }
 .screen, .annex .empty, tr:has(.usual), .spans :is(th, td):last-child { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, code { overflow-wrap: break-word; } td.text { min-width: 0; }
 h1 { font-size: 14pt; } h2 { font-size: 10.5pt; margin: .6rem 0 .1rem; } h3 { font-size: 9pt; margin: .4rem 0 .1rem; } p { margin: .15rem 0; } ul { margin: .1rem 0; }
 table { font-size: 7.5pt; margin: .25rem 0; } th, td { padding: .1rem .35rem; } code { padding: 0; background: none; }
-.findings, .annexes { break-before: page; } .findings table { font-size: 7pt; line-height: 1.25; } .annexes { margin-top: 0; } .annex { font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }
+.findings, .annexes { break-before: page; } .findings table { font-size: 7pt; line-height: 1.25; } .annexes { margin-top: 0; } .annex { orphans: 1; widows: 1; font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }
 .annex section:is(.half, .quarter) { display: inline-block; vertical-align: top; width: 49%; margin-right: .6%; } .annex section.quarter { width: 24%; } .quarter .frame > table { display: none; }
 .annex .wide { display: none; } .annex .narrow { display: block; } .annex .chart { margin: 0; width: 215px; }
 .annex .frame:has(> .narrow + table) { display: grid; grid-template-columns: 225px 1fr; gap: .6rem; align-items: start; break-inside: avoid; } .annex .quarter .frame:has(> .narrow + table) { display: block; }

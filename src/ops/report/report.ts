@@ -324,6 +324,7 @@ export const report = z.object({
       last_legacy_day: z.iso.date().nullable(),
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),
+      units_new: count.describe('of these, first seen too lately to be quiet for as long; they never called legacy'),
       acknowledged: z
         .array(acceptedView)
         .describe('sales that do not agree with upstream, which a person has accepted'),

@@ -48,7 +48,13 @@ describe('wrong usage', () => {
     {
       argv: ['merchants', 'list', '--ops', 'http://127.0.0.1:1'],
       env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
-      says: 'No Puente answers at http://127.0.0.1:1',
+      says: 'No Puente answers at http://127.0.0.1:1; start it, or name its ops door with --ops.',
+      exits: 1,
+    },
+    {
+      argv: ['merchants', 'list', '--ops', '127.0.0.1:1'],
+      env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
+      says: 'name its ops door with --ops, with its scheme: http://127.0.0.1:1.',
       exits: 1,
     },
   ])('$argv says $says', async ({ argv, env, says, exits = 2 }) => {

@@ -9,7 +9,15 @@ import { toldBy, wordsOf } from './golden.ts';
 const SALE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
 const at = '2026-01-31T09:00:00.000Z';
 const of = { merchant_id: '700100200', merchant_name: 'Café Sur', unit: 'PAX_1', legacy_id: SALE, order_id: 'ORD1' };
-const done = { news: 'done', checked: 9, unreadable: 0, mismatches: 0, repaired: 0, left_out: false };
+const done = {
+  news: 'done',
+  checked: 9,
+  unreadable: 0,
+  mismatches: 0,
+  repaired: 0,
+  open_on_legacy: 0,
+  left_out: false,
+};
 const stale = { ...of, kind: 'stale', what: 'The order has moved on.', said: null, repair: 'read' };
 const found = (repaired: boolean) => ({ news: 'mismatch', mismatch: stale, repaired });
 const unread = (count: number) =>

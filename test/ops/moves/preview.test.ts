@@ -43,7 +43,7 @@ describe('preview', () => {
       slot: FIRST,
       to: 'orders',
       when: 'later',
-      why: 'a sale on legacy is open there (an-intent)',
+      why: 'a sale on legacy may still be open there (an-intent)',
       why_said: { code: 'held.legacy', facts: { id: 'an-intent' } },
       until: new Date(NOW + 60_000).toISOString(),
     });

@@ -288,7 +288,7 @@ it(
     expect(answered).toMatchObject({
       time: { is_met: true },
       findings: { is_met: true },
-      sales: { is_met: false, what: '0 of 3 paid sales on orders since the step began.' }, // answered, and not paid
+      sales: { is_met: false, what: '0 of 3 paid sales that the step needs on orders since it began.' }, // answered, and not paid
     });
     await pay(3);
     await eventually(

@@ -193,4 +193,19 @@ describe('a merchant', () => {
     for (const [id, status] of Object.entries({ nobody: 400, [ARGENTINA.slice(1)]: 404 }))
       expect((await bench.ops(`/api/merchants/${id}/decommission`)).status).toBe(status);
   });
+
+  it('with a terminal that is new says so in its certificate, as its table does', async () => {
+    const sold = await bench.till(`${POINT}/devices/NEWLAND_N950__SBX0000001/payment-intents`, {
+      body: { amount: 1500 },
+    });
+    expect(sold.status, sold.text).toBe(201);
+    expect(await use()).toMatchObject({ may_go: true, units: [{ may_go: false }, { may_go: true }] });
+    expect(await report()).toMatchObject({ certificate: { units: 2, units_new: 1 } });
+    for (const [language, text] of [
+      ['en', 'none of its 2 terminals and points of sale needs legacy (one was first seen less than 7 days before'],
+      ['es', 'ninguno de sus 2 terminales y puntos de venta necesita legacy (uno se vio por primera vez'],
+      ['pt', 'nenhum de seus 2 terminais e pontos de venda precisa do legacy (um foi visto pela primeira vez'],
+    ] as const)
+      expect(await page(language)).toContain(text);
+  });
 });

@@ -43,7 +43,7 @@ describe('a unit may not go', () => {
     ],
     [
       'that called legacy less than a week ago',
-      used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS + 1)] }),
+      used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS)] }),
       'It called legacy 6 whole days ago; 7 quiet days are needed.',
     ],
     [
@@ -59,7 +59,12 @@ describe('a unit may not go', () => {
 describe('a unit may go', () => {
   it.each([
     ['that never called it', null, null, 'It never called legacy.'],
-    ['that did not call it for a week', NOW - QUIET_DAYS * DAY_MS, 7, 'It did not call legacy for 7 whole days.'],
+    [
+      'that did not call it for a week of whole days',
+      NOW - (QUIET_DAYS + 1) * DAY_MS,
+      7,
+      'It did not call legacy for 7 whole days.',
+    ],
   ])('%s', (_name, legacy_at, quiet_days, why) => {
     const open = [{ ...sale, side: 'orders' as const, slot: 'point:A' }];
     expect(used({ units: [unit('point:A', legacy_at)], open }, 'canary').units).toMatchObject([
@@ -69,6 +74,13 @@ describe('a unit may go', () => {
 });
 
 describe('of a merchant', () => {
+  it('has as many quiet days as its unit that called last', () => {
+    const { quiet_days, units } = used({
+      units: [unit('point:A', NOW - 9 * DAY_MS), unit('point:B', NOW - 12 * DAY_MS)],
+    });
+    expect([quiet_days, ...units.map((one) => one.quiet_days)]).toEqual([8, 8, 11]);
+  });
+
   it('calls of no unit, and of endpoints in no table, count by their day, to its end', () => {
     expect(used({})).toMatchObject({ last_legacy_day: null, quiet_days: null, open_on_legacy: 0, open_until: null });
     const traffic = [calls('legacy', 9, 5), calls('legacy', 3, 2), calls('legacy', 2), calls('orders', 0)];

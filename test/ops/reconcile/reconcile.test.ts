@@ -257,6 +257,23 @@ it('the command tells what differs and how to repair it, with exit codes', async
   });
 });
 
+it('a repair asks legacy about its open sales, and ends those that ended there: an idle unit needs legacy no more', async () => {
+  await sell(12);
+  const rollback = { method: 'POST', body: { reason: 'sales on legacy' } };
+  expect((await front.ops(`/api/merchants/${ARGENTINA}/rollback`, rollback)).status).toBe(200);
+  await sell(13);
+  await sell(14);
+  await front.atTerminal('pay', device(13));
+  for (const ask of [{}, {}]) expect(sums(await reconcile(ask))).toMatchObject({ open_on_legacy: 2 });
+  const env = { PUENTE_OPS_URL: front.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+  expect((await command(['reconcile'], env)).out).toContain(
+    '\n2 sales on legacy are not known to have ended. Ask legacy: puente reconcile --apply --reason …',
+  );
+  expect(sums(await reconcile(REASON))).toMatchObject({ mismatches: 0, open_on_legacy: 1 });
+  const drain = (await front.ops(`/api/merchants/${ARGENTINA}/drain`)).body;
+  expect(drain).toMatchObject({ legacy: { units: [{ unit: `point:${device(14)}` }] } });
+});
+
 it('a refund that has ended upstream counts as it ended, and is no mismatch', async () => {
   const id = await sell(1);
   await pay(1, id);

@@ -10,6 +10,8 @@ import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Language, languages, loadWords } from '../../../src/locales/words.ts';
+import { html } from '../../../src/ops/html.ts';
+import { htmlPage, htmlSection } from '../../../src/ops/report/page.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { browser, hasChromium } from '../../chromium.ts';
 import { ARGENTINA, eventually, POINT, startReceiver, tokenOf } from '../../kit.ts';
@@ -210,6 +212,17 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
       expect(screen).toContain(plain(effect).slice(0, 60));
       expect(paper).toContain(id);
     }
+  });
+
+  it('a row of narrow sections stays on the page where it has room, without the row below it', async () => {
+    const tall = (name: string, height_mm: number, place = '') =>
+      htmlSection(name, html`<div style="height: ${height_mm}mm"></div>`, null, '', place);
+    const rows = ['B', 'C', 'D', 'E'].map((name) => tall(name, 50, 'half'));
+    await page.setContent(htmlPage('en', 'rows', [html`<div class="annex">${[tall('A', 80), ...rows]}</div>`]));
+    expect((await printed()).map((names) => names.toSorted())).toEqual([
+      ['A', 'B', 'C'],
+      ['D', 'E'],
+    ]);
   });
 
   it('ends in a certificate that can be signed, on one page, when a person has accepted the lost sale', async () => {
