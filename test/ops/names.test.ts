@@ -138,6 +138,64 @@ it('is shown in the sentences about a move, and last in each list of a report as
   });
 });
 
+it('is shown in refusals, and their commands have the id alone', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  const refused = await puente('stage', ARGENTINA, 'orders', ...why);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`${named} is not moved.`)]);
+  expect(refused.err).toMatch(new RegExp(`\`puente [a-z ]+ ${ARGENTINA}[ \`]`));
+  for (const argv of [
+    ['safety', 'reset', ARGENTINA, '--kind', 'qr', ...why],
+    ['differences', 'show', ARGENTINA, '0a1b2c3d4e5f6071'],
+    ['trace', 'nothing-of-it', '--merchant', ARGENTINA],
+    ['stage', ARGENTINA, 'canary', '--share', '5', '--unit-in', 'point:OTHER', ...why],
+  ])
+    expect([argv, (await puente(...argv)).err]).toEqual([argv, expect.stringContaining(named)]);
+  const es = await openConsole(bench, BEN, { locale: 'es' });
+  await es.go(`/trace?id=nothing-of-it&merchant=${ARGENTINA}`);
+  expect(await es.page.getByRole('alert').innerText()).toContain(named);
+  await es.close();
+});
+
+it('is shown in the answer of a rollback by alert, and in the title of each page about the merchant', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  const asked = { alert: 'TillsFail', merchants: [ARGENTINA] };
+  const { body } = await bench.as(BEN, 'POST', '/api/rollback-by-alert', asked);
+  expect(body).toMatchObject({ names: { [ARGENTINA]: 'Café Sur' } });
+  expect((await puente('rollback-by-alert', 'TillsFail', ARGENTINA)).out).toContain(named);
+  const { page, go, close } = await openConsole(bench, EVA);
+  for (const below of ['', '/settings', '/lanes', '/decommission', '/charts', '/erase']) {
+    expect([below, await go(`/merchants/${ARGENTINA}${below}`)]).toEqual([below, 200]);
+    expect([below, await page.locator('h1').innerText()]).toEqual([
+      below,
+      expect.stringMatching(/700100200 · Café Sur$/),
+    ]);
+  }
+  await page.getByRole('button', { name: 'Show what would be erased' }).click();
+  await page.locator('#found').waitFor();
+  expect(await page.locator('h1').innerText()).toMatch(/ · Café Sur$/);
+  await go('/reports/sums');
+  await page
+    .getByRole('cell', { name: named })
+    .or(page.getByRole('rowheader', { name: named }))
+    .first()
+    .waitFor();
+  await close();
+});
+
+it.each([
+  ['rollback', 'Cfae Sur', ...why],
+  ['can-migrate', 'cafe sur'],
+  ['merchants', 'show', 'cafe sur'],
+  ['decommission', 'cafe sur'],
+  ['differences', 'show', 'cafe sur', '0a1b2c3d4e5f6071'],
+  ['report', 'cafe sur'],
+  ['reconcile', '--merchant', 'cafe sur'],
+  ['trace', 'nothing-of-it', '--merchant', 'Cfae Sur'],
+])('a name in place of an id names the merchant that it is near: %s %s', async (...argv) => {
+  const { code, err } = await puente(...argv);
+  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)\./)]);
+});
+
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'puente-names-'));
   const file = (name: string, text: string): string => {

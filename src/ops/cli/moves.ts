@@ -76,10 +76,10 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
       done: 'the merchants are on legacy',
       failed: 'some of those named were never seen; the others are on legacy',
     },
-    text: ({ rolled_back, untouched, unknown, near }) =>
+    text: ({ rolled_back, untouched, unknown, near, names }) =>
       facts({
-        'rolled back': rolled_back,
-        untouched,
+        'rolled back': rolled_back.map((id) => namedAs(id, names[id] ?? null)),
+        untouched: untouched.map((id) => namedAs(id, names[id] ?? null)),
         'never seen': unknown,
         ...(near.length === 0 ? {} : { 'near those never seen': near }),
       }),

@@ -10,6 +10,7 @@ import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
+import { merchant_name, named } from '../seen.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, coverageOf, type ReportAsk, reportAskOf } from './period.ts';
 import { type Line, REPORT_SCHEMA, type Report, type ReportQuery, report, reportQuery } from './report.ts';
@@ -264,9 +265,10 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 
 // The sums alone, without what takes long to judge or to verify.
 
-export const sumsView = report
-  .pick({ merchant_id: true, made_at: true, period: true, sums: true, move_sums: true })
-  .extend({ left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list') });
+export const sumsView = report.pick({ merchant_id: true, made_at: true, period: true, sums: true }).extend({
+  move_sums: z.array(report.shape.move_sums.element.extend({ merchant_name })),
+  left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list'),
+});
 
 /**
  * To the end of this second by default: lists of sales are filtered by seconds. One at a time with reports.
@@ -286,7 +288,7 @@ export function viewSums(
     const { moves } = await decisionLines(ports, ask, signal);
     const { sums, move_sums, left_out } = await moneyOf(ports, ask, moves, tally, signal);
     const period = { since: iso(ask.since), until: iso(ask.until) };
-    const of_moves = { move_sums, left_out: { move_sums: left_out.move_sums } };
+    const of_moves = { move_sums: await named(ports, move_sums), left_out: { move_sums: left_out.move_sums } };
     return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums, ...of_moves };
   });
 }
