@@ -97,6 +97,8 @@ it('is shown beside the id in bulk moves, ramps, brown-outs and what they refuse
     await go(place);
     const cells = (await page.locator('tbody').allTextContents()).filter((text) => text.includes(named));
     expect([place, cells.length]).toEqual([place, 1]);
+    if (place === `/brownouts/${id}`)
+      expect(await page.locator('dl.facts').innerText()).toMatch(/Calls refused\s+1\s+Units refused\s+1/);
   }
   await go(`/ramps?merchants=${ARGENTINA}&steps=100&soak_hours=1&min_sales=5`);
   expect(await page.locator('#start summary').first().innerText()).toContain(`${named}:`);
