@@ -184,6 +184,17 @@ it('is shown in the answer of a rollback by alert, and in the title of each page
   await close();
 });
 
+it('is shown in what a plan notes and leaves as it is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'puente-names-'));
+  const file = join(folder, 'shops.yaml');
+  writeFileSync(file, `merchants:\n  - id: "${ARGENTINA}"\n    notice_url: https://shop.example/in\n`);
+  const as_viewer = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+  const { out } = await command(['plan', file], as_viewer);
+  expect(out).toContain(`${ARGENTINA} (Café Sur): notice URL: not compared`);
+  expect(out).toMatch(/700100200 \(Café Sur\).*name: Café Sur/);
+  rmSync(folder, { recursive: true });
+});
+
 it.each([
   ['rollback', 'Cfae Sur', ...why],
   ['can-migrate', 'cafe sur'],

@@ -9,6 +9,7 @@ import { shopsIn } from '../moves/typed-lists.ts';
 import type { ApplyView } from '../plan/apply.ts';
 import { LONGEST_TEXT } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
+import { namedAs } from '../seen.ts';
 import { type Fields, type Form, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, hidden, linesOf, merchantLink, table } from './parts.ts';
 
@@ -186,8 +187,10 @@ function planned(words: Words, { plan, changes, refused, merchants, last_applied
   const { t } = words;
   const applied =
     last && html`<p>${t('command.plan_last', { name: last.who, file: last.file })} ${timeOf(words, last.at)}</p>`;
-  const notes = merchants.flatMap(({ merchant_id: id, notes: its, notes_said }) =>
-    its.map((one, nth) => html`<p class="notice">${id}: ${says(words, one, notes_said[nth] ?? null)}</p>`),
+  const notes = merchants.flatMap(({ merchant_id: id, name, notes: its, notes_said }) =>
+    its.map(
+      (one, nth) => html`<p class="notice">${namedAs(id, name)}: ${says(words, one, notes_said[nth] ?? null)}</p>`,
+    ),
   );
   const left = [
     ...merchants.flatMap(({ merchant_id, name, not_in_file: its }) =>
