@@ -171,19 +171,14 @@ export type Mismatches = (merchant_id: string) => Promise<Pick<ReadinessFacts, '
 /**
  * One read for all merchants that are judged together, because their audit lines are mixed. A failed read is retried.
  * @param fresh_ms how long one read serves, for callers that judge continuously.
- * @param kinds as for `standingMismatches`.
  */
-export function mismatchesOnce(
-  ports: Ports,
-  fresh_ms = Number.POSITIVE_INFINITY,
-  kinds?: readonly MismatchKind[],
-): Mismatches {
+export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
   let read: Promise<StandingMismatches> | null = null;
   let read_at = 0;
   return async (merchant_id) => {
     const now = ports.clock.now();
     if (read === null || now - read_at >= fresh_ms) {
-      read = standingMismatches(ports, kinds);
+      read = standingMismatches(ports);
       read_at = now;
     }
     const reading = read;

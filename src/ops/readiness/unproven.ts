@@ -151,13 +151,12 @@ function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
  * Sales of which upstream says otherwise, and nothing since that they agree. A comparison may find nothing to compare in
  * such a sale: that it is lost, or that it changed too long ago. Its disagreements say what takes it out of the verdict.
  */
-function mismatchFindings({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
+function mismatchFindings({ mismatches }: ReadinessFacts): Finding[] {
   const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
   return [...kinds].flatMap(([kind, mine]) =>
     mine.slice(0, 1).map(({ subject }) => {
       const sentence = say('mismatch', { count: mine.length, mismatch: kind, subject });
-      const repair = `puente reconcile --merchant ${merchant_id} --apply --reason …`;
-      return finding(`mismatch_${kind}`, sentence, kind === 'stale' ? repair : `puente sales disagreements ${subject}`);
+      return finding(`mismatch_${kind}`, sentence, `puente sales disagreements ${subject}`);
     }),
   );
 }

@@ -136,21 +136,18 @@ interface OpenMismatch {
 }
 
 export interface StandingMismatches {
-  /** Newest first. */
+  /** Newest first, without `stale` ones, which the next read repairs. */
   mismatches: OpenMismatch[];
   /** The newest acceptance by sale. */
   accepted: ReadonlyMap<string, AuditLine>;
 }
 
-/** Without `stale` ones, which the next read repairs. */
-const LASTING: readonly MismatchKind[] = mismatchKinds.filter((kind) => kind !== 'stale');
-
 /** What stands of all merchants. */
-export async function standingMismatches(ports: Ports, kinds = LASTING): Promise<StandingMismatches> {
+export async function standingMismatches(ports: Ports): Promise<StandingMismatches> {
   const accepted = new Map<string, AuditLine>();
   for await (const line of linesOf(ports, ACCEPTED)) if (!accepted.has(line.subject)) accepted.set(line.subject, line);
   const mismatches: OpenMismatch[] = [];
-  for (const kind of kinds) {
+  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const sales = new Map<string, AuditLine[]>();
     for await (const line of linesOf(ports, `mismatch ${kind}`)) {
       const lines = sales.get(line.subject);
@@ -302,7 +299,7 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
   const disagreements: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
   let amount_minor = link?.amount_minor ?? null;
-  for (const kind of LASTING) {
+  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
     const standing = await standingOf(ports, kind, subject);
     if (standing === null) continue;
     const { merchant, order_id: order, amount_minor: minor } = standing.last.detail;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
-import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { verifyAuditStream } from '../audit.ts';
 import { DAY_MS, defined, exchangePages, HOUR_MS, instant, iso, shown, time } from '../fields.ts';
 import { receiverLines } from '../notices.ts';
@@ -52,7 +51,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const unmatched = await unmatchedOf(ports, ask, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
-  const fleet = await fleetOf(ports, merchant_id, tally, withApprovals(foundOnce(ports), approvals), signal);
+  const fleet = await fleetOf(ports, merchant_id, tally, withApprovals(mismatchesOnce(ports), approvals), signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
@@ -110,7 +109,7 @@ export function mismatchesIn(
   { since, until }: Pick<ReportQuery, 'since' | 'until'>,
   signal: AbortSignal,
 ): Mismatches {
-  const known = foundOnce(ports);
+  const known = mismatchesOnce(ports);
   return async (merchant) =>
     withApprovals(known, await approvalsIn(ports, defined({ merchant, since, until }), signal))(merchant);
 }
@@ -131,7 +130,7 @@ async function approvalsIn(
  */
 export function mismatchesLately(ports: Ports): Mismatches {
   const { memory, store, clock } = ports;
-  const known = foundOnce(ports);
+  const known = mismatchesOnce(ports);
   return async (merchant) => {
     const read = () => approvalsIn(ports, { merchant }, null);
     const found = await memory.cache.get(`approvals ${merchant}`, clock.now(), HOUR_MS, read);
@@ -142,11 +141,6 @@ export function mismatchesLately(ports: Ports): Mismatches {
     }
     return withApprovals(known, await approvalLines(ports, still))(merchant);
   };
-}
-
-/** With the sales that the next read would repair: until then the report lists them as open. */
-function foundOnce(ports: Ports): Mismatches {
-  return mismatchesOnce(ports, Number.POSITIVE_INFINITY, mismatchKinds);
 }
 
 /** A verdict of the report fits its own findings, also those of which no line of the audit says so yet. */
