@@ -30,7 +30,6 @@ import {
 } from '../readiness/differences.ts';
 import { readinessView } from '../readiness/facts.ts';
 import { askedReadiness } from '../readiness/readiness.ts';
-import { mismatchesLately } from '../report/gather.ts';
 import { report } from '../report/report.ts';
 import { merchant_name, refuseUnseenRead } from '../seen.ts';
 import { namedOf, onlyOf } from '../whose.ts';
@@ -193,15 +192,14 @@ export const evidenceRoutes = [
       'What still needs legacy, of a merchant: the last legacy call of each terminal and point of sale, days without one, open sales, and what may be switched off now.',
     answer: decommissionView,
     command: 'decommission',
-    run: ({ ports }, { path }) => viewDecommission(ports, parsed(merchantId, path.id), mismatchesLately(ports)),
+    run: ({ ports }, { path }) => viewDecommission(ports, parsed(merchantId, path.id)),
   }),
   opsRoute('viewer', 'GET /api/decommission', {
     summary: 'What still needs legacy, one line for each merchant.',
     query: byMerchant,
     answer: fleetDecommissionView,
     command: 'decommission',
-    run: ({ ports }, { query, signal }) =>
-      viewFleetDecommission(ports, query.merchant, mismatchesLately(ports), signal),
+    run: ({ ports }, { query, signal }) => viewFleetDecommission(ports, query.merchant, signal),
   }),
   opsRoute('viewer', 'GET /api/exchanges', {
     summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',

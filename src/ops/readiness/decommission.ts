@@ -12,7 +12,7 @@ import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import { isOf, listedOf } from '../whose.ts';
 import type { Readiness } from './facts.ts';
 import { isAllOnOrders, legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
-import { type Mismatches, merchantReadiness } from './readiness.ts';
+import { type Mismatches, merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 export const decommissionView = z.object({
   merchant_id: z.string(),
@@ -35,11 +35,11 @@ export const fleetDecommissionView = z.object({
 });
 export type FleetDecommissionView = z.infer<typeof fleetDecommissionView>;
 
-/** Of all calls answered so far. @param mismatches as the report has them. @throws PuenteError as `refuseUnseenRead`. */
-export async function viewDecommission(ports: Ports, id: string, mismatches: Mismatches): Promise<DecommissionView> {
+/** Of all calls answered so far. @throws PuenteError as `refuseUnseenRead`. */
+export async function viewDecommission(ports: Ports, id: string): Promise<DecommissionView> {
   await ports.evidence.settled();
   await refuseUnseenRead(ports, id);
-  return judged(ports, await merchantOf(ports, id), mismatches);
+  return decommissionOf(ports, await merchantOf(ports, id), await merchantReadiness(ports, id));
 }
 
 /** @param readiness null for a merchant that is not wholly on orders, whose verdict is about its next move. */
@@ -65,20 +65,16 @@ export async function decommissionOf(
   };
 }
 
-/**
- * Merchants by id. @param mismatches as the reports of the merchants have them. @param signal aborts it when the client disconnects.
- * @throws PuenteError as `refuseUnseenRead`.
- */
+/** Merchants by id. @param signal aborts it when the client disconnects. @throws PuenteError as `refuseUnseenRead`. */
 export async function viewFleetDecommission(
   ports: Ports,
   whose: Whose | undefined,
-  mismatches: Mismatches,
   signal: AbortSignal,
 ): Promise<FleetDecommissionView> {
   const merchants: FleetDecommissionView['merchants'] = [];
   const isMeant = isOf(whose);
   const meant = (await knownMerchants(ports)).filter(({ id }) => isMeant(id));
-  for await (const found of decommissions(ports, meant, mismatches, signal)) {
+  for await (const found of decommissions(ports, meant, mismatchesOnce(ports), signal)) {
     const { quiet_days_needed: _needed, open_until: _until, calls: _calls, units, ...line } = found;
     merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
   }
@@ -114,12 +110,9 @@ async function* decommissions(
   await ports.evidence.settled();
   for (const merchant of merchants) {
     signal.throwIfAborted();
-    yield await judged(ports, merchant, mismatches);
+    const is_whole = isAllOnOrders(ports.settings, merchant);
+    const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
+    yield await decommissionOf(ports, merchant, readiness);
     await yieldToEventLoop();
   }
-}
-
-async function judged(ports: Ports, merchant: Merchant, mismatches: Mismatches): Promise<DecommissionView> {
-  const is_whole = isAllOnOrders(ports.settings, merchant);
-  return decommissionOf(ports, merchant, is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null);
 }

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
-import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { verifyAuditStream } from '../audit.ts';
-import { DAY_MS, defined, exchangePages, HOUR_MS, instant, iso, shown, time } from '../fields.ts';
+import { DAY_MS, defined, exchangePages, instant, iso, shown, time } from '../fields.ts';
 import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
@@ -110,36 +109,11 @@ export function mismatchesIn(
   signal: AbortSignal,
 ): Mismatches {
   const known = mismatchesOnce(ports);
-  return async (merchant) =>
-    withApprovals(known, await approvalsIn(ports, defined({ merchant, since, until }), signal))(merchant);
-}
-
-async function approvalsIn(
-  ports: Ports,
-  asked: Parameters<typeof reportAskOf>[1],
-  signal: AbortSignal | null,
-): Promise<Report['approvals']> {
-  const found: Report['approvals'] = [];
-  for await (const page of approvalPages(ports, await reportAskOf(ports, asked), signal)) found.push(...page);
-  return found;
-}
-
-/**
- * As the report of each merchant judges it, for what people look at often: its sales are read once an hour. Of one that is stored
- * meanwhile without exactly one approval a line of the audit says so; only older builds wrote none.
- */
-export function mismatchesLately(ports: Ports): Mismatches {
-  const { memory, store, clock } = ports;
-  const known = mismatchesOnce(ports);
   return async (merchant) => {
-    const read = () => approvalsIn(ports, { merchant }, null);
-    const found = await memory.cache.get(`approvals ${merchant}`, clock.now(), HOUR_MS, read);
-    const still: typeof found = [];
-    for (const one of found) {
-      const link = await store.links.link(one.id);
-      if (link !== null && approvalFault(link) !== null) still.push(one);
-    }
-    return withApprovals(known, await approvalLines(ports, still))(merchant);
+    const ask = await reportAskOf(ports, defined({ merchant, since, until }));
+    const approvals: Report['approvals'] = [];
+    for await (const page of approvalPages(ports, ask, signal)) approvals.push(...page);
+    return withApprovals(known, approvals)(merchant);
   };
 }
 

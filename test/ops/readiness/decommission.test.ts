@@ -1,6 +1,4 @@
 /** Decommission end to end (API, command, report): a merchant leaves legacy, and gets its certificate after a week. */
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import type { DecommissionView, FleetDecommissionView } from '../../../src/ops/readiness/decommission.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
@@ -45,24 +43,6 @@ const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops
 /** How an accepted disagreement is named. */
 const NAMED =
   /, 25\.99 ARS: operator accepted at 20[\d:. -]+ UTC that it does not agree .* because: refunded in cash, case 1234/;
-
-/** A sale like this one, as an older build stored it: approved twice. Of another id, because rows are cached. */
-function storeTwice(like: string): string {
-  const database = new Database(join(bench.data_dir, 'puente.db'));
-  const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
-  const id = like.replace(/.{12}$/, '00000000beef');
-  const own: Record<string, string> = {
-    legacy_id: `'${id}'`,
-    idempotency_key: "idempotency_key || 'f'",
-    reference_sent: "reference_sent || 'f'",
-    order_id: "order_id || 'F'",
-    order_json: "json_set(order_json, '$.transactions.payments[1]', order_json -> '$.transactions.payments[0]')",
-  };
-  const values = columns.map((name) => own[name] ?? name).join(', ');
-  database.prepare(`INSERT INTO links (${columns}) SELECT ${values} FROM links WHERE legacy_id = ?`).run(like);
-  database.close();
-  return id;
-}
 
 describe('a merchant', () => {
   it('on legacy still needs it, and has no certificate', async () => {
@@ -202,31 +182,6 @@ describe('a merchant', () => {
     }
     expect((await cli('can-migrate', ARGENTINA)).out).toMatch(/Accepted disagreements; block nothing \(1\):\n {2}- /);
     expect(await use()).toMatchObject({ may_go: true });
-  });
-
-  it('with a sale that an older build stored as approved twice may not go: no line of the audit says so', async () => {
-    expect((await bench.till(INTENTS, { body: { amount: 1800 } })).status).toBe(201);
-    expect((await bench.atTerminal('pay')).status).toBe(200);
-    const found = async () => (await asked<SalesView>(`/api/sales?merchant=${ARGENTINA}&state=paid`)).sales;
-    const [sale] = await eventually(found, (sales) => sales.length > 0);
-    const id = storeTwice(sale?.legacy_id ?? '');
-    // Its sales are read once an hour.
-    passed_ms += 3_600_000;
-    const made = await report();
-    expect(made).toMatchObject({
-      completion: { may_go: false },
-      approvals: [{ id, state: 'open' }],
-      certificate: null,
-    });
-    expect(await use()).toEqual(made.completion);
-    expect(await asked<FleetDecommissionView>('/api/decommission')).toMatchObject({ merchants: [{ may_go: false }] });
-    const ran = await cli('decommission', ARGENTINA);
-    expect([ran.code, ran.out]).toEqual([3, expect.stringMatching(/ STILL NEEDS LEGACY\. .*approv/)]);
-    const expected = /--expected (\d+)/.exec((await cli('sales', 'disagreements', id)).out)?.[1] ?? '';
-    const accept = ['sales', 'acknowledge', id, '--expected', expected, '--reason', 'refunded by hand'];
-    expect((await cli(...accept)).code).toBe(0);
-    expect(await use()).toMatchObject({ may_go: true });
-    expect((await cli('decommission', ARGENTINA)).code).toBe(0);
   });
 
   it('is a line of the fleet', async () => {

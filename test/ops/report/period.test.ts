@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { languages, loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
-import { completionLines, viewDecommission, viewFleetDecommission } from '../../../src/ops/readiness/decommission.ts';
-import { acceptDisagreement } from '../../../src/ops/reconcile/mismatches.ts';
-import { gatherReport, mismatchesIn, mismatchesLately } from '../../../src/ops/report/gather.ts';
+import { completionLines } from '../../../src/ops/readiness/decommission.ts';
+import { gatherReport, mismatchesIn } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
@@ -129,17 +128,6 @@ it('of a sale approved twice long ago report and file judge the same, and a shor
       ))
         expect(lines).toMatchObject([{ merchant_id: MERCHANT, may_go }]);
   }
-  // What decommission says is what the report of the whole migration says, at once after somebody accepts it, too.
-  const judged = async () => {
-    const { report } = await certified();
-    expect(await viewDecommission(ports, MERCHANT, mismatchesLately(ports))).toEqual(report.completion);
-    const { merchants } = await viewFleetDecommission(ports, undefined, mismatchesLately(ports), signal);
-    expect(merchants).toMatchObject([{ merchant_id: MERCHANT, may_go: report.completion?.may_go }]);
-    return report.completion;
-  };
-  expect(await judged()).toMatchObject({ may_go: false, why: expect.stringContaining('approved') });
-  await acceptDisagreement(ports, link?.legacy_id ?? '', { reason: 'refunded by hand', expected: 0 }, 'ana');
-  expect(await judged()).toMatchObject({ may_go: true });
 });
 
 it('an old sale that is still kept does not hide that age may have deleted others', async () => {
