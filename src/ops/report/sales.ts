@@ -8,7 +8,7 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { approvalsOf, nodesOf } from '../../proxy/sales/order-transition.ts';
+import { approvalsOf, isApprovedOnce, nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
@@ -27,7 +27,7 @@ const MOST_LINES = 5_000;
 const MOST_OF_ONE = 100;
 
 interface Money extends Pick<Report, 'sums' | 'move_sums'> {
-  /** Paid sales without exactly one approved payment, and unpaid ones with any. */
+  /** Paid sales without exactly one approved payment, open ones with several, and other unpaid ones with any. */
   approvals: MoneyLine[];
   /** Sales whose order upstream has not shown: lost, or still in doubt. */
   unconfirmed: MoneyLine[];
@@ -93,7 +93,7 @@ function listOf<Row extends { merchant_id: string }>({ merchant_id }: ReportAsk)
 }
 
 function isNotApprovedOnce({ approvals, outcome }: MoneyLine): boolean {
-  return approvals !== null && approvals !== Number(outcome === 'paid');
+  return !isApprovedOnce(approvals, outcome === 'open' || outcome === 'paid' ? outcome : 'not_paid');
 }
 
 /** Until the repeat window ends, a create in doubt is still being resolved, as reconciliation judges it. */

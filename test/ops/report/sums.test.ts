@@ -301,9 +301,10 @@ describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => 
           const lines = report.move_sums.filter((line) => Date.parse(line.since) === since);
           expect(sumsOf(lines)).toEqual(added(within));
         }
-        // Approvals: one for a paid sale, none for any other.
+        // Approvals: one for a paid sale, at most one for an open one, none for any other.
+        const right = (outcome: string) => (outcome === 'paid' ? [1] : outcome === 'open' ? [0, 1] : [0]);
         const wrong = opened.filter(
-          ({ approvals, outcome }) => approvals !== null && approvals !== (outcome === 'paid' ? 1 : 0),
+          ({ approvals, outcome }) => approvals !== null && !right(outcome).includes(approvals),
         );
         const open = { state: 'open', acknowledged_by: null, acknowledged_at: null, acknowledged_why: null };
         expect(report.approvals).toEqual(wrong.map((one) => ({ ...one, ...open })));
