@@ -8,11 +8,12 @@ import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
+import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import { merchant_name, named } from '../seen.ts';
+import { merchant_name, merchantOf, named } from '../seen.ts';
 import { decisionLines } from './decisions.ts';
-import { askOf, coverageOf, type ReportAsk, reportAskOf } from './period.ts';
-import { type Line, REPORT_SCHEMA, type Report, type ReportQuery, report, reportQuery } from './report.ts';
+import { askOf, coverageOf, type ReportAsk } from './period.ts';
+import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
 import { approvalLines, approvalPages, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
@@ -50,7 +51,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const unmatched = await unmatchedOf(ports, ask, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
-  const fleet = await fleetOf(ports, merchant_id, tally, withApprovals(mismatchesOnce(ports), approvals), signal);
+  const standing = await standingIn(ports, ask, approvals, signal);
+  const fleet = await fleetOf(ports, merchant_id, tally, standing, signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
@@ -102,16 +104,25 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   };
 }
 
-/** As a report of each merchant for the period asked for judges it. @param signal aborts it when the client disconnects. */
-export function mismatchesIn(
+/** With the findings of the period; of a merchant wholly on orders with those of its whole migration, whatever the period. */
+async function standingIn(
   ports: Ports,
-  { since, until }: Pick<ReportQuery, 'since' | 'until'>,
-  signal: AbortSignal,
-): Mismatches {
+  ask: ReportAsk,
+  approvals: Report['approvals'],
+  signal: AbortSignal | null,
+): Promise<Mismatches> {
+  const { merchant_id } = ask;
+  const is_complete = merchant_id !== null && isAllOnOrders(ports.settings, await merchantOf(ports, merchant_id));
+  const is_whole = !is_complete || (await coverageOf(ports, merchant_id, ask)).whole_since === null;
+  return is_whole ? withApprovals(mismatchesOnce(ports), approvals) : mismatchesOfAll(ports, signal);
+}
+
+/** As the verdict on completion has them, of all sales that are stored. @param signal aborts it when the client disconnects. */
+export function mismatchesOfAll(ports: Ports, signal: AbortSignal | null): Mismatches {
   const known = mismatchesOnce(ports);
   return async (merchant) => {
-    const ask = await reportAskOf(ports, defined({ merchant, since, until }));
     const approvals: Report['approvals'] = [];
+    const ask = askOf(ports, { merchant, since: 0 });
     for await (const page of approvalPages(ports, ask, signal)) approvals.push(...page);
     return withApprovals(known, approvals)(merchant);
   };
