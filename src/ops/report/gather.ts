@@ -14,7 +14,7 @@ import { merchant_name, merchantOf, named } from '../seen.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, coverageOf, type ReportAsk } from './period.ts';
 import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
-import { approvalLines, approvalPages, moneyOf, unmatchedOf } from './sales.ts';
+import { approvalPages, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -46,12 +46,11 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const { merchant_id } = ask;
   const tables = ports.tables.of(merchant_id);
   const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
-  const { approvals: sales, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
-  const approvals = await approvalLines(ports, sales);
+  const { approvals, judged, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
   const unmatched = await unmatchedOf(ports, ask, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
-  const standing = await standingIn(ports, ask, approvals, signal);
+  const standing = await standingIn(ports, ask, judged, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, standing, signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {

@@ -287,6 +287,40 @@ it('unmatched sales: what upstream does not know, what Puente did not, and what 
   expect(await counted()).toEqual(open);
 });
 
+it('the verdict sees an open mismatch and a lost sale behind a thousand newer ones that somebody has accepted', async () => {
+  const { store } = harness;
+  const about = (subject: string, detail: object): AuditEntry =>
+    line(NOON, 'ana', subject, 'x', { merchant: MERCHANT, ...detail });
+  const counted = async () => {
+    const { unproven, acknowledged } = await merchantReadiness(ports, MERCHANT);
+    const kinds = unproven.flatMap(({ code, said }) =>
+      code.startsWith('mismatch_') ? [[code, said?.facts.count]] : [],
+    );
+    return [kinds, acknowledged.length];
+  };
+  const lost = async (created_at: number) => {
+    const link = await opened(store, { created_at, slot: null });
+    await store.links.saveLink(link, { state: 'LOST' });
+    return link.legacy_id;
+  };
+  await lost(NOON - DAY_MS);
+  await store.audit.appendAudit({ ...about('an orphan', {}), action: 'mismatch orphan' });
+  const accepted = { kinds: ['orphan', 'missing'], expected: Number.MAX_SAFE_INTEGER };
+  await Promise.all(
+    Array.from({ length: 1_001 }, async (_, nth) => {
+      const id = await lost(NOON);
+      await store.audit.appendAudit({ ...about(id, accepted), action: 'sale acknowledged' });
+      await store.audit.appendAudit({ ...about(`orphan ${nth}`, {}), action: 'mismatch orphan' });
+      await store.audit.appendAudit({ ...about(`orphan ${nth}`, accepted), action: 'sale acknowledged' });
+    }),
+  );
+  const open = [
+    ['mismatch_orphan', 1],
+    ['mismatch_missing', 1],
+  ];
+  expect(await counted()).toEqual([open, 1_999]);
+});
+
 it('no certificate while a sale is unmatched or was approved twice', async () => {
   const { store } = harness;
   const whole = () => report(MERCHANT, NOON - 10 * DAY_MS);
