@@ -15,7 +15,10 @@ const program = puenteProgram({
   version,
   serve: async ({ notify }) => {
     const { serve } = await import('./main.ts');
-    await serve(notify === undefined ? process.env : { ...process.env, PUENTE_MERCHANTS_NOTICE_URL: notify });
+    const variable = 'PUENTE_MERCHANTS_NOTICE_URL';
+    await (notify === undefined
+      ? serve(process.env)
+      : serve({ ...process.env, [variable]: notify }, { [variable]: '--notify' }));
   },
   sandbox: async (order) => {
     const { serveSandbox } = await import('./app/sandbox.ts');

@@ -10,14 +10,17 @@ import { joinWorkers, superviseWorkers } from './app/workers.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { PuenteError } from './error.ts';
 
-/** Runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails. */
-export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+/**
+ * Runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
+ * @param typed as for `loadConfig`.
+ */
+export async function serve(environment: NodeJS.ProcessEnv, typed: Record<string, string> = {}): Promise<void> {
   // Files are readable for this user only: they contain references and amounts.
   process.umask(0o077);
   const watch = watchStart(() => performance.now());
   watch.ended('program');
   try {
-    const config = loadConfig({ env: environment, cwd: process.cwd() });
+    const config = loadConfig({ env: environment, cwd: process.cwd(), typed });
     watch.ended('settings');
     refuseOnlookers(circumstances(environment, config));
     keepDiscreet();

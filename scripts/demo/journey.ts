@@ -48,17 +48,17 @@ export async function playJourney(
 ): Promise<string> {
   const stand = await startStand(people);
   const opened: Shop[] = [];
-  const open = async (name: string, merchant: string, site: string, units: readonly string[]): Promise<Shop> => {
-    const shop = await openShop(stand, { name, merchant, site, units });
+  const open = async (name: string, known_as: string, merchant: string, site: string, units: readonly string[]) => {
+    const shop = await openShop(stand, { name, known_as, merchant, site, units });
     opened.push(shop);
     return shop;
   };
   try {
     const shops = {
-      ar: await open('AR', '700100200', 'MLA', TERMINALS),
-      br: await open('BR', '700100300', 'MLB', TERMINALS),
-      cl: await open('CL', '700100500', 'MLC', CODES),
-      mx: await open('MX', '700100400', 'MLM', [...TERMINALS.slice(0, 2), ...CODES.slice(0, 1)]),
+      ar: await open('AR', 'Café del Sur', '700100200', 'MLA', TERMINALS),
+      br: await open('BR', 'Padaria Sol', '700100300', 'MLB', TERMINALS),
+      cl: await open('CL', 'Bazar Luz', '700100500', 'MLC', CODES),
+      mx: await open('MX', 'Tacos Norte', '700100400', 'MLM', [...TERMINALS.slice(0, 2), ...CODES.slice(0, 1)]),
     };
     const nextDay = async (days = 1): Promise<void> => {
       const now = stand.now();

@@ -35,7 +35,10 @@ export interface Told {
 }
 
 export interface Shop extends Connection {
+  /** Short, for the files of its reports and the references of its sales. */
   name: string;
+  /** What people call it. */
+  known_as: string;
   units: readonly string[];
   /** URL and signing secret of its notices. */
   notice_url: string;
@@ -57,10 +60,11 @@ export interface ShopFacts {
   merchant: string;
   site: string;
   name: string;
+  known_as: string;
   units: readonly string[];
 }
 
-export async function openShop(stand: Stand, { merchant, site, name, units }: ShopFacts): Promise<Shop> {
+export async function openShop(stand: Stand, { merchant, site, name, known_as, units }: ShopFacts): Promise<Shop> {
   const connection = connect(stand.public_url, stand.sandbox_url, merchant, site, newCounts());
   const notice_secret = `the secret of the tills of ${name}`;
   const told: Told[] = [];
@@ -85,6 +89,7 @@ export async function openShop(stand: Stand, { merchant, site, name, units }: Sh
   return {
     ...connection,
     name,
+    known_as,
     units,
     notice_url,
     notice_secret,

@@ -14,13 +14,12 @@ export interface SandboxOrder {
 
 /** Serves until SIGTERM or SIGINT. @throws PuenteError bad_setting for a wrong option, a taken port or a bad file. */
 export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, order: SandboxOrder): Promise<void> {
-  const env = {
-    ...environment,
-    ...(order.port === undefined ? {} : { PUENTE_SANDBOX_PORT: order.port }),
-    ...(order.host === undefined ? {} : { PUENTE_SANDBOX_HOST: order.host }),
-    ...(order.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: order.profile }),
-  };
-  const { settings, local_notification_urls, keeps_world: _, ...rest } = loadConfig({ env, cwd }).sandbox;
+  const options = (['port', 'host', 'profile'] as const).flatMap((name) =>
+    order[name] === undefined ? [] : [{ variable: `PUENTE_SANDBOX_${name.toUpperCase()}`, name, value: order[name] }],
+  );
+  const env = { ...environment, ...Object.fromEntries(options.map(({ variable, value }) => [variable, value])) };
+  const typed = Object.fromEntries(options.map(({ variable, name }) => [variable, `--${name}`]));
+  const { settings, local_notification_urls, keeps_world: _, ...rest } = loadConfig({ env, cwd, typed }).sandbox;
   const data = order.data === undefined ? null : resolve(cwd, order.data);
   const sandbox = await startSandbox({ ...rest, data, settings: { local_notification_urls, ...settings } });
   process.stdout.write(

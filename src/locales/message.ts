@@ -112,22 +112,35 @@ export function actionOf(words: Words, action: string): string {
 /** A fact with a text of another party, or of a table: mostly English. */
 const DETAIL = 'detail';
 
-/** Nested sentences are inserted last: they may be in another language. Facts of tills can't contain the place mark. */
+/** A merchant with its name beside its id, as the fact `merchant`. */
+const NAMED_MERCHANT = /^(\d+) \(/;
+
+/**
+ * Nested sentences are inserted last: they may be in another language. Facts of tills can't contain the place mark. A merchant with
+ * its name, too: in a command, between backticks, it is its id alone.
+ */
 function spoken(words: Words, { code, facts }: Said): readonly Part[] {
-  const within: (readonly Part[])[] = [];
+  const within: { parts: readonly Part[]; in_command?: string | undefined }[] = [];
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
     const sentence = name === DETAIL && typeof fact === 'string' ? { text: printable(fact), said: null } : fact;
-    if (!isSentence(sentence)) {
+    if (name === 'merchant' && typeof sentence === 'string' && NAMED_MERCHANT.test(sentence)) {
+      within.push({ parts: [printable(sentence)], in_command: NAMED_MERCHANT.exec(sentence)?.[1] });
+    } else if (isSentence(sentence)) {
+      within.push({ parts: partsOf(words, sentence.text, sentence.said) });
+    } else {
       const value = shown(words, name, sentence);
       return [name, typeof value === 'string' ? printable(value) : value];
     }
-    within.push(partsOf(words, sentence.text, sentence.said));
     return [name, `\u0000${within.length - 1}\u0000`];
   });
   const parts = words.said(code, Object.fromEntries(values)).split('\u0000');
-  return parts.flatMap((part, index) =>
-    index % 2 === 0 ? [part] : within.slice(Number(part), Number(part) + 1).flat(),
-  );
+  let in_command = false;
+  return parts.flatMap((part, index): readonly Part[] => {
+    const placed = index % 2 === 0 ? undefined : within[Number(part)];
+    if (placed !== undefined) return in_command ? [placed.in_command ?? placed.parts].flat() : placed.parts;
+    if (part.split('`').length % 2 === 0) in_command = !in_command;
+    return [part];
+  });
 }
 
 function isSentence(fact: Fact): fact is Sentence {

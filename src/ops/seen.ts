@@ -207,7 +207,8 @@ export function newMerchant(id: string): Merchant {
   };
 }
 
-function wrongId(id: string): Spoken {
+/** The sentence about a text in place of an id. */
+export function wrongId(id: string): Spoken {
   return say('refusal.merchant_id', { id: id.slice(0, 40) });
 }
 
@@ -264,6 +265,11 @@ export function labeled<One extends Labeled>(known: readonly One[], typed: strin
   return (equal.length > 0 ? equal : containing).map(({ one }) => one);
 }
 
+/** A merchant in sentences and links: a name alone is not unique. */
+export function namedAs(id: string, name: string | null): string {
+  return name === null ? id : `${id} (${name})`;
+}
+
 /** Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. */
 export function nearMerchants(wanted: string, known: readonly (Pick<Merchant, 'id'> & Labeled)[]): string[] {
   const ids = nearTo(
@@ -278,5 +284,5 @@ export function nearMerchants(wanted: string, known: readonly (Pick<Merchant, 'i
   return known
     .filter((one) => ids.includes(one.id) || with_text.has(one) || isAlike(one.settings.name))
     .slice(0, MOST_NEAR)
-    .map(({ id, settings: { name } }) => (name === null ? id : `${id} (${name})`));
+    .map(({ id, settings: { name } }) => namedAs(id, name));
 }

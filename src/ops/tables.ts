@@ -7,6 +7,7 @@ import { BY_ITSELF } from './api/person.ts';
 import { noteOnce } from './audit.ts';
 import { about, type Finding } from './doctor/finding.ts';
 import type { Ports } from './ports.ts';
+import { merchant_name, named } from './seen.ts';
 
 const laidRow = z.object({
   row: z.string().describe('as in traces: `point.create.request#own.1`'),
@@ -20,7 +21,7 @@ export const tablesView = z.object({
   ...set.shape,
   shipped_revision: z.string().describe('of the tables of this build, without rows of one’s own'),
   folder: z.string().nullable().describe('mappings.folder'),
-  merchants: z.array(set.extend({ merchant_id: z.string() })).describe('with tables of their own'),
+  merchants: z.array(set.extend({ merchant_id: z.string(), merchant_name })).describe('with tables of their own'),
 });
 export type TablesView = z.infer<typeof tablesView>;
 
@@ -28,7 +29,8 @@ export type TablesView = z.infer<typeof tablesView>;
  * The shipped tables with the rows laid over them, for all and for single merchants. @param folder null: there are none
  * of one's own.
  */
-export function viewTables(tables: LoadedTables, folder: string | null): TablesView {
+export async function viewTables(ports: Pick<Ports, 'tables' | 'store'>, folder: string | null): Promise<TablesView> {
+  const { tables } = ports;
   const setOf = ({ revision, laid }: LoadedTables) => ({
     revision,
     laid: laid.map((one) => ({ ...one, replaces: [...one.replaces] })),
@@ -37,7 +39,10 @@ export function viewTables(tables: LoadedTables, folder: string | null): TablesV
     ...setOf(tables),
     shipped_revision: tables.shipped_revision,
     folder,
-    merchants: tables.with_own.map((merchant_id) => ({ merchant_id, ...setOf(tables.of(merchant_id)) })),
+    merchants: await named(
+      ports,
+      tables.with_own.map((merchant_id) => ({ merchant_id, ...setOf(tables.of(merchant_id)) })),
+    ),
   };
 }
 

@@ -1,13 +1,13 @@
 /** Of whom a list is: a merchant by its id, or those of a name or tag; and the reads of several merchants. */
 import { USER_ID } from '../contract/identifiers.ts';
-import { PuenteError } from '../error.ts';
+import { PuenteError, type Said, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { folded } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import type { BulkMove } from '../proxy/records/routing.ts';
 import { defined, type Whose } from './fields.ts';
 import type { MoveStore, Ports } from './ports.ts';
-import { knownMerchants, labeled, type Named, named, refuseUnseenRead, whatIsNear } from './seen.ts';
+import { knownMerchants, labeled, type Named, named, namedAs, refuseUnseenRead, whatIsNear, wrongId } from './seen.ts';
 
 /**
  * Whom an operator means by the field `merchant` of a list. Digits are an id, and are looked up nowhere: a mistyped id never
@@ -20,6 +20,38 @@ export async function merchantsMeant(ports: Ports, typed: string): Promise<strin
   const found = labeled(await knownMerchants(ports), typed);
   if (found.length > 0) return found.map(({ id }) => id);
   throw new PuenteError('not_found', [say('refusal.nobody_meant', { typed }), ...(await whatIsNear(ports, typed))]);
+}
+
+/**
+ * A refusal as people read it: with the name of each merchant beside its id; and where a text was typed in place of an id, with the
+ * merchants that are near it. @param typed what may be that text. @returns any other error as it is.
+ */
+export async function namingRefusal(ports: Ports, error: unknown, typed: readonly unknown[]): Promise<unknown> {
+  if (!(error instanceof PuenteError)) return error;
+  const { said, facts } = error;
+  const again = (sentences: Spoken[]) => new PuenteError(error.code, sentences, { facts, cause: error });
+  const id = said.length === 1 && said.every(isNoId) ? typed.find(isOtherText) : undefined;
+  const near = id === undefined ? [] : await whatIsNear(ports, id);
+  if (id !== undefined && near.length > 0) return again([wrongId(id), ...near]);
+  const idIn = ({ facts: { merchant } }: Said): string => (typeof merchant === 'string' ? merchant : '');
+  const ids = said.map(idIn).filter((one) => USER_ID.test(one));
+  const names = ids.length === 0 ? null : await ports.store.merchants.merchantNames(ids);
+  if (names === null || names.size === 0) return error;
+  return again(
+    said.map((one) => {
+      const name = names.get(idIn(one));
+      return say(one.code, name === undefined ? one.facts : { ...one.facts, merchant: namedAs(idIn(one), name) });
+    }),
+  );
+}
+
+function isNoId({ code, facts: { wrong } }: Said): boolean {
+  if (code === 'refusal.merchant_id') return true;
+  return typeof wrong === 'object' && wrong !== null && 'said' in wrong && Object(wrong.said).code === 'input.user_id';
+}
+
+function isOtherText(typed: unknown): typed is string {
+  return typeof typed === 'string' && !USER_ID.test(typed.trim());
 }
 
 /** Whether a row is of them. */

@@ -45,7 +45,7 @@ export type Opening =
 /** What `saveLink` writes in the transaction of the link. */
 export interface LinkExtra {
   notices?: NewNotice[];
-  audit?: AuditEntry;
+  audit?: AuditEntry | readonly AuditEntry[];
   /** Makes parked events of its reference pending again, as a newly known order id does. */
   recall_events?: boolean;
 }

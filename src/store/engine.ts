@@ -73,9 +73,9 @@ export interface Unit {
   steps: Step[];
   /** Names of locks, exclusive (`alone`) or shared; an engine with one writer ignores them. */
   locks?: Locks;
-  /** Chained to the last audit line, and written last in the same unit. */
-  audit?: AuditEntry;
-  /** A conflict when the subject of `audit` has a line after this sequence. */
+  /** Chained to the last audit line, several to each other, and written last in the same unit. */
+  audit?: AuditEntry | readonly AuditEntry[];
+  /** A conflict when the subject of the first `audit` has a line after this sequence. */
   newest_seen?: number;
   /** Empties the write-ahead log after the commit, unless a reader needs it. */
   checkpoint?: boolean;

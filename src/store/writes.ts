@@ -376,3 +376,13 @@ export function valuesOfAudit(last: { sequence: number; hash: string } | undefin
   const { sequence, at, who, action, subject, reason } = line;
   return [sequence, at, who, action, subject, reason, detail, chainHash(last?.hash ?? AUDIT_GENESIS, line)];
 }
+
+/** The same of several lines, each chained to the one before it. */
+export function valuesOfAudits(last: Parameters<typeof valuesOfAudit>[0], entries: readonly AuditEntry[]): Value[][] {
+  let before = last;
+  return entries.map((entry) => {
+    const values = valuesOfAudit(before, entry);
+    before = { sequence: Number(values[0]), hash: String(values.at(-1)) };
+    return values;
+  });
+}

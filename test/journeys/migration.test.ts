@@ -56,6 +56,14 @@ describe('the papers', () => {
     expect(Date.parse(period.until) - Date.parse(period.since)).toBeGreaterThan(10 * 86_400_000);
   });
 
+  test('name each merchant beside its id, and so does what is said on the way', () => {
+    const fleet = readFileSync(join(output, 'fleet.html'), 'utf8');
+    const named = ['200 (Café del Sur)', '300 (Padaria Sol)', '500 (Bazar Luz)', '400 (Tacos Norte)'];
+    for (const one of named) expect(fleet).toContain(`700100${one}`);
+    expect(readFileSync(join(output, 'CL.html'), 'utf8')).toContain('merchant 700100500 (Bazar Luz)</h1>');
+    expect(ran.out).toContain('700100200 (Café del Sur) is not moved.');
+  });
+
   test('have no token, no secret and no path of a notice URL in them, and neither has the transcript', () => {
     const secrets = [
       'APP_USR-',

@@ -110,6 +110,10 @@ describe('a message', () => {
       text: 'No safety stop of QR is in force for 7; see `puente safety show 7`.',
       said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
     });
+    // A merchant has its name beside its id in a sentence, and its id alone in a command.
+    expect(say('refusal.no_stop', { kind: 'qr', merchant: '7 (Café `Sur`)' }).text).toBe(
+      'No safety stop of QR is in force for 7 (Café `Sur`); see `puente safety show 7`.',
+    );
     expect(say('attempt.blocked', { cause }).text).toBe(
       "The receiver's URL names 'shop.example', which resolves to 10.0.0.1, which is Puente's own.",
     );

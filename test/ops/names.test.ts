@@ -97,6 +97,8 @@ it('is shown beside the id in bulk moves, ramps, brown-outs and what they refuse
     await go(place);
     const cells = (await page.locator('tbody').allTextContents()).filter((text) => text.includes(named));
     expect([place, cells.length]).toEqual([place, 1]);
+    if (place === `/brownouts/${id}`)
+      expect(await page.locator('dl.facts').innerText()).toMatch(/Calls refused\s+1\s+Units refused\s+1/);
   }
   await go(`/ramps?merchants=${ARGENTINA}&steps=100&soak_hours=1&min_sales=5`);
   expect(await page.locator('#start summary').first().innerText()).toContain(`${named}:`);
@@ -136,6 +138,75 @@ it('is shown in the sentences about a move, and last in each list of a report as
     ...{ exchanges: true, move_sums: true, receivers: true, sales: true },
     ...{ approvals: false, differences: false, findings: false, unmatched: false },
   });
+});
+
+it('is shown in refusals, and their commands have the id alone', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  const refused = await puente('stage', ARGENTINA, 'orders', ...why);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`${named} is not moved.`)]);
+  expect(refused.err).toMatch(new RegExp(`\`puente [a-z ]+ ${ARGENTINA}[ \`]`));
+  for (const argv of [
+    ['safety', 'reset', ARGENTINA, '--kind', 'qr', ...why],
+    ['differences', 'show', ARGENTINA, '0a1b2c3d4e5f6071'],
+    ['trace', 'nothing-of-it', '--merchant', ARGENTINA],
+    ['stage', ARGENTINA, 'canary', '--share', '5', '--unit-in', 'point:OTHER', ...why],
+  ])
+    expect([argv, (await puente(...argv)).err]).toEqual([argv, expect.stringContaining(named)]);
+  const es = await openConsole(bench, BEN, { locale: 'es' });
+  await es.go(`/trace?id=nothing-of-it&merchant=${ARGENTINA}`);
+  expect(await es.page.getByRole('alert').innerText()).toContain(named);
+  await es.close();
+});
+
+it('is shown in the answer of a rollback by alert, and in the title of each page about the merchant', async () => {
+  const named = `${ARGENTINA} (Café Sur)`;
+  const asked = { alert: 'TillsFail', merchants: [ARGENTINA] };
+  const { body } = await bench.as(BEN, 'POST', '/api/rollback-by-alert', asked);
+  expect(body).toMatchObject({ names: { [ARGENTINA]: 'Café Sur' } });
+  expect((await puente('rollback-by-alert', 'TillsFail', ARGENTINA)).out).toContain(named);
+  const { page, go, close } = await openConsole(bench, EVA);
+  for (const below of ['', '/settings', '/lanes', '/decommission', '/charts', '/erase']) {
+    expect([below, await go(`/merchants/${ARGENTINA}${below}`)]).toEqual([below, 200]);
+    expect([below, await page.locator('h1').innerText()]).toEqual([
+      below,
+      expect.stringMatching(/700100200 · Café Sur$/),
+    ]);
+  }
+  await page.getByRole('button', { name: 'Show what would be erased' }).click();
+  await page.locator('#found').waitFor();
+  expect(await page.locator('h1').innerText()).toMatch(/ · Café Sur$/);
+  await go('/reports/sums');
+  await page
+    .getByRole('cell', { name: named })
+    .or(page.getByRole('rowheader', { name: named }))
+    .first()
+    .waitFor();
+  await close();
+});
+
+it('is shown in what a plan notes and leaves as it is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'puente-names-'));
+  const file = join(folder, 'shops.yaml');
+  writeFileSync(file, `merchants:\n  - id: "${ARGENTINA}"\n    notice_url: https://shop.example/in\n`);
+  const as_viewer = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: ANA.token };
+  const { out } = await command(['plan', file], as_viewer);
+  expect(out).toContain(`${ARGENTINA} (Café Sur): notice URL: not compared`);
+  expect(out).toMatch(/700100200 \(Café Sur\).*name: Café Sur/);
+  rmSync(folder, { recursive: true });
+});
+
+it.each([
+  ['rollback', 'Cfae Sur', ...why],
+  ['can-migrate', 'cafe sur'],
+  ['merchants', 'show', 'cafe sur'],
+  ['decommission', 'cafe sur'],
+  ['differences', 'show', 'cafe sur', '0a1b2c3d4e5f6071'],
+  ['report', 'cafe sur'],
+  ['reconcile', '--merchant', 'cafe sur'],
+  ['trace', 'nothing-of-it', '--merchant', 'Cfae Sur'],
+])('a name in place of an id names the merchant that it is near: %s %s', async (...argv) => {
+  const { code, err } = await puente(...argv);
+  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)\./)]);
 });
 
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {

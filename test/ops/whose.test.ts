@@ -216,6 +216,18 @@ describe.each(Object.keys(LISTS))('%s', (path) => {
   });
 });
 
+it('a difference has the name of its merchant, shown and judged', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+  const [one] = await listed('/api/differences', OTHER);
+  const difference = [OTHER, String(one?.signature)];
+  const named = `${OTHER} (Padaria Sol)`;
+  expect((await run(['differences', 'show', ...difference], env)).out).toContain(named);
+  const judge = ['differences', 'judge', ...difference, 'explained', '--note', 'the till does not read it'];
+  expect((await run(judge, env)).out).toContain(named);
+  const { body } = await bench.as(BEN, 'GET', `/api/differences/${difference.join('/')}`);
+  expect(body).toMatchObject({ merchant_id: OTHER, merchant_name: 'Padaria Sol', state: 'explained' });
+});
+
 it.each(['/api/ramps', '/api/bulk', '/api/sales'])('%s: pages keep it', async (path) => {
   const all = still(await listed(path, TAG));
   const found: string[] = [];

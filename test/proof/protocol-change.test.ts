@@ -192,6 +192,16 @@ describe('an order that was read', () => {
       await applyOrder(stand.ports, link, wrongUnit);
       expect(await lines()).toHaveLength(3);
     });
+
+    it('is written by the next read where the store failed', async () => {
+      const link = await live();
+      const full = new PuenteError('store_failed', 'the disk is full');
+      stand.restart({ store: withMethods(stand.store, { appendAudit: () => Promise.reject(full) }) });
+      await expect(applyOrder(stand.ports, link, wrongAmount)).rejects.toBe(full);
+      const failing = stand.ports;
+      await applyOrder({ ...failing, store: stand.store }, link, wrongAmount);
+      expect(await lines()).toMatchObject([{ action: 'mismatch amount' }]);
+    });
   });
 
   it.each<[string, boolean, unknown[]]>([
@@ -219,6 +229,32 @@ describe('an order that was read', () => {
     expect(stand.log.filter((line) => line.startsWith('error a sale was not approved exactly once'))).toHaveLength(
       is_fault ? 1 : 0,
     );
+  });
+
+  it('that was approved twice is stored with its audit line, beside that of its settlement, whatever comes after the commit', async () => {
+    const link = await live({ client_answer: 'error' });
+    const payments = ['PAY1', 'PAY2'].map((id) => ({ id, amount: '15.00', status: 'processed' }));
+    const twice = order({ status: 'processed', transactions: { payments, refunds: [] } }, 5);
+    stand.at.set('notices.committed', () => {
+      throw new Error('the process ended');
+    });
+    await expect(applyOrder(stand.ports, link, twice)).rejects.toThrow('the process ended');
+    stand.at.clear();
+    const saved = await stand.stored(link);
+    expect(saved.state).toBe('DONE');
+    const subject = link.legacy_id;
+    const lines = async () => (await stand.store.audit.auditsOf({ subject }, 9)).map(({ action }) => action);
+    expect(await lines()).toEqual(['mismatch approvals', 'settle']);
+    await applyOrder(stand.ports, saved, twice);
+    expect(await lines()).toHaveLength(2);
+  });
+
+  it('that is lost with an approved payment has its audit line', async () => {
+    const link = await live({ order: order({ transactions: { payments: [{ id: 'PAY1', status: 'processed' }] } }) });
+    await changeLink(stand.ports, link, () => ({ change: { state: 'LOST' } }));
+    expect(await stand.store.audit.audits(1)).toMatchObject([
+      { action: 'mismatch approvals', subject: link.legacy_id, detail: { order_id: orderId(1) } },
+    ]);
   });
 
   it('of a merchant that was erased is told as the installation tells it', async () => {

@@ -132,7 +132,7 @@ function faultFor(clock: SimulatedClock, network: Network, call: Call): FaultNam
 }
 
 function fits(what: FaultName, { name }: Call): boolean {
-  if (what === 'stale' || what === 'missing') return name === 'get';
+  if (what === 'stale' || what === 'missing' || what === 'other sum') return name === 'get';
   if (what === 'idempotency error') return name === 'create' || name === 'refund';
   if (what === 'foreign') return name === 'create';
   return true;
@@ -160,6 +160,7 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
   });
   if (state.dates_ahead_ms > 0) reply = datedAhead(reply, state.dates_ahead_ms);
   if (call.name === 'get') remind(state, call.path, reply);
+  if (fault === 'other sum') return { ...reply, text: reply.text.replaceAll(/"(total_amount|amount)":"/g, '$&1') };
   if (fault === 'error after') return remember(state, line, problem(500, 'internal_error'));
   if (fault === 'bad gateway') return { status: 502, headers: {}, text: '<html>Bad Gateway</html>' };
   return reply;

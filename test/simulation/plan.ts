@@ -103,6 +103,8 @@ function withRamps(plan: Plan, random: Random): Plan {
   const of_all = random.chance(0.5);
   /** A pilot's creates fail now and then, among so many reads that they are a small share. */
   const is_shaky = random.chance(0.5);
+  /** A read shows another amount now and then: an open finding, which only a sweep takes back. */
+  const is_misread = random.chance(0.4);
   let sale = plan.steps.length; // above every sale of the plan
   const more = (): Step[] => {
     const after_ms = random.chance(0.5) ? random.between(0, 2_000) : random.between(2_000, 2 * MINUTE_MS);
@@ -113,10 +115,11 @@ function withRamps(plan: Plan, random: Random): Plan {
     if (what === 23) return [{ after_ms, do: 'trip', merchant: merchant() }];
     if (what > 42)
       return Array.from({ length: READS }, (): Step => ({ after_ms: 100, do: 'read', sale: random.between(1, sale) }));
-    const trouble: Step[] =
-      what <= 40
-        ? []
-        : [{ after_ms: 0, do: 'fault', call: 'create', what: random.pick(LOST), times: random.between(1, 9) }];
+    const trouble: Step[] = [];
+    if (what > 40)
+      trouble.push({ after_ms: 0, do: 'fault', call: 'create', what: random.pick(LOST), times: random.between(1, 9) });
+    if (is_misread && random.chance(0.1))
+      trouble.push({ after_ms: 0, do: 'fault', call: 'get', what: 'other sum', times: 1 });
     return [
       ...trouble,
       { after_ms, ...newSale(random, { till, sale: ++sale }) },

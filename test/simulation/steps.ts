@@ -19,7 +19,8 @@ export const faults = [
   'missing', // 404 although it exists
   'stale', // a read shows the state of an earlier read
 ] as const;
-export type FaultName = (typeof faults)[number];
+/** `other sum`: a read shows another amount than that of the order. Of plans with ramps alone, which it holds. */
+export type FaultName = (typeof faults)[number] | 'other sum';
 
 export type FaultyCall = 'create' | 'get' | 'cancel' | 'refund' | 'any';
 

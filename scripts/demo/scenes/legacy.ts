@@ -27,8 +27,8 @@ export const onLegacy: Scene = {
     const found = [sides, orders.length];
     transcript.expect('every sale is on legacy, and there is no order', found, [{ legacy: made, orders: 0 }, 0]);
     for (const shop of Object.values(shops)) {
-      const { notice_url, notice_secret } = shop;
-      const change = { notice_url, notice_secret, dialect: DIALECT, declined: 'finished' };
+      const { known_as: name, notice_url, notice_secret } = shop;
+      const change = { name, notice_url, notice_secret, dialect: DIALECT, declined: 'finished' };
       const set = await office.set('ben', shop.merchant, change, 'as in the panel of the vendor');
       transcript.expect(`${shop.name} is entered`, set.status, 200);
     }

@@ -20,11 +20,11 @@ import {
   viewFleetDecommission,
 } from '../readiness/decommission.ts';
 import {
-  difference,
   differenceJudgement,
   differenceQuery,
   judgeDifference,
   judgedDifference,
+  namedDifference,
   viewDifference,
   viewDifferences,
 } from '../readiness/differences.ts';
@@ -97,7 +97,7 @@ const verdict = z.object({
   sample: z.string(),
 });
 
-export const differencesView = z.object({ differences: z.array(difference.extend({ merchant_name })) });
+export const differencesView = z.object({ differences: z.array(namedDifference) });
 
 const NDJSON = 'application/x-ndjson';
 
@@ -169,7 +169,7 @@ export const evidenceRoutes = [
   }),
   opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
     summary: 'One difference, with the value of each side.',
-    answer: difference,
+    answer: namedDifference,
     command: 'differences show',
     run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature),
   }),

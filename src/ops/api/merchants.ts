@@ -14,7 +14,7 @@ import {
   viewMerchant,
   viewMerchants,
 } from '../merchants.ts';
-import { unseenFields, unseenIn } from '../seen.ts';
+import { merchant_name, unseenFields, unseenIn } from '../seen.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
 import { opsRoute } from './route.ts';
 
@@ -59,6 +59,7 @@ export const merchantRoutes = [
     body: eraseAsk,
     answer: z.object({
       merchant_id: z.string(),
+      merchant_name,
       erased: z.boolean(),
       holdings: rows.describe('Rows there are; after an erase, rows that were deleted.'),
       open: rows,

@@ -10,7 +10,7 @@ import {
   figuresQuery,
   figuresView,
   gatherReport,
-  mismatchesIn,
+  mismatchesOfAll,
   type ReportFacts,
   sumsView,
   viewFigures,
@@ -99,7 +99,7 @@ async function* partsOf(
       return yield* csvOf(
         ports,
         listCsv(part),
-        completionLines(ports, ask.merchant_id, part, mismatchesIn(ports, query, signal), signal),
+        completionLines(ports, ask.merchant_id, part, mismatchesOfAll(ports, signal), signal),
       );
     return yield reportCsv(await gatherReport(ports, ask, facts, signal), part);
   }

@@ -8,7 +8,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
-import { merchantsMeant } from '../whose.ts';
+import { merchantsMeant, namingRefusal } from '../whose.ts';
 import { isEnough, type Person, type Role } from './person.ts';
 import type { Streamed } from './stream.ts';
 
@@ -182,10 +182,20 @@ export function permit(row: OpsRoute, person: Person): void {
 
 /**
  * @param ask a call before any check; an undefined body is no body.
- * @throws PuenteError forbidden; bad_request for input that the row does not take; and as the operation refuses.
+ * @throws PuenteError forbidden; bad_request for input that the row does not take; and as the operation refuses, with the names of
+ * merchants.
  */
 export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknown> {
   permit(row, ask.person);
+  try {
+    return await run(row, parts, ask);
+  } catch (error) {
+    const typed = [ask.path, ask.query, ask.body].map((fields) => Object(fields).merchant);
+    throw await namingRefusal(parts.ports, error, [...typed, ask.path.id]);
+  }
+}
+
+async function run(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknown> {
   if (row.body === undefined && ask.body !== undefined)
     throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
   const query = await withMerchants(parts, parsed(row.query ?? NOTHING, ask.query));

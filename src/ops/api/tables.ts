@@ -54,7 +54,7 @@ export const tableRoutes = [
     summary: 'The tables in force: their revision, rows of your own, and the merchants with tables of their own.',
     answer: tablesView,
     command: 'tables',
-    run: async ({ ports, installation }) => viewTables(ports.tables, installation.mappings_folder),
+    run: async ({ ports, installation }) => viewTables(ports, installation.mappings_folder),
   }),
   opsRoute('viewer', 'POST /api/explain', {
     summary: 'What the tables make of one message, row by row; nothing is sent or stored.',

@@ -121,8 +121,9 @@ const coverageText = listed<CoverageView['cells'][number]>('No field matches.', 
   last: 'last_at',
 });
 
-function differenceText(one: DifferenceView): string {
-  return `${facts({ ...one, orders: saidOf(one.orders) })}\nIts newest call: puente trace ${one.sample}`;
+function differenceText({ merchant_name, ...one }: Named<DifferenceView>): string {
+  const merchant_id = namedAs(one.merchant_id, merchant_name);
+  return `${facts({ ...one, merchant_id, orders: saidOf(one.orders) })}\nIts newest call: puente trace ${one.sample}`;
 }
 
 export const registerFaces: Faces = {

@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import type { ExplainedKind } from '../../mapping/explain-input.ts';
 import type { Laid } from '../../mapping/tables.ts';
 import { SETTINGS_VARIABLES, withManual } from './help.ts';
-import { MAPPINGS, print, readInput, wholeNumber } from './output.ts';
+import { MAPPINGS, namedAs, print, readInput, wholeNumber } from './output.ts';
 import type { Faces } from './rows.ts';
 
 /** The folder of tables of one's own, as the settings name it (`mappings.folder`); null for none. */
@@ -100,7 +100,7 @@ export const tableFaces: Faces = {
         folder === null ? 'No tables of your own (mappings.folder).' : `Tables of your own: ${folder}`,
         ...laid.map(laidText),
         ...merchants.flatMap((one) => [
-          `Merchant ${one.merchant_id}, revision ${one.revision}:`,
+          `Merchant ${namedAs(one.merchant_id, one.merchant_name)}, revision ${one.revision}:`,
           ...one.laid.map(laidText),
         ]),
       ].join('\n'),

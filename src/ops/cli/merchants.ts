@@ -180,13 +180,13 @@ export function captureSwitch(on: boolean): Face<ChangedMerchant> {
       result === 'unchanged'
         ? nothingText(merchant)
         : on
-          ? `Calls of ${merchant.id} are captured from now on. Export them: puente capture export --merchant ${merchant.id} --output FILE`
-          : `Calls of ${merchant.id} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`,
+          ? `Calls of ${namedAs(merchant.id, merchant.name)} are captured from now on. Export them: puente capture export --merchant ${merchant.id} --output FILE`
+          : `Calls of ${namedAs(merchant.id, merchant.name)} are not captured any more; what was captured stays until it is too old (evidence.messages_kept_ms).`,
   };
 }
 
-function nothingText({ id, revision }: MerchantView): string {
-  return `nothing to change: merchant ${id} has these settings already, revision ${revision}`;
+function nothingText({ id, name, revision }: MerchantView): string {
+  return `nothing to change: merchant ${namedAs(id, name)} has these settings already, revision ${revision}`;
 }
 
 function merchantDetails(merchant: MerchantView): string {
@@ -249,9 +249,10 @@ so do the copies that upgrades and restores left beside the database (puente.db.
   },
 };
 
-function erasureText({ merchant_id, erased, holdings, in_the_way, backups }: Erasure): string {
+function erasureText({ merchant_id, merchant_name, erased, holdings, in_the_way, backups }: Erasure): string {
+  const merchant = namedAs(merchant_id, merchant_name);
   const rows = Object.entries(holdings).map(([kind, count]) => [kind.replaceAll('_', ' '), count]);
-  const head = erased ? `Merchant ${merchant_id} is erased.` : `Merchant ${merchant_id} has:`;
+  const head = erased ? `Merchant ${merchant} is erased.` : `Merchant ${merchant} has:`;
   const next =
     in_the_way.length > 0
       ? ['Held back by:', ...in_the_way.map((one) => `  ${one}`)]

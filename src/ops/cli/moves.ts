@@ -76,10 +76,10 @@ do this and nothing else. A stage is here that of any kind of work. Without merc
       done: 'the merchants are on legacy',
       failed: 'some of those named were never seen; the others are on legacy',
     },
-    text: ({ rolled_back, untouched, unknown, near }) =>
+    text: ({ rolled_back, untouched, unknown, near, names }) =>
       facts({
-        'rolled back': rolled_back,
-        untouched,
+        'rolled back': rolled_back.map((id) => namedAs(id, names[id] ?? null)),
+        untouched: untouched.map((id) => namedAs(id, names[id] ?? null)),
         'never seen': unknown,
         ...(near.length === 0 ? {} : { 'near those never seen': near }),
       }),
@@ -373,7 +373,7 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
   },
   'brownout show': {
     examples: [`puente brownout show ${MOVE}`],
-    text: ({ refused, ...window }) =>
+    text: ({ refused, left_out, ...window }) =>
       `${table(counted_brownouts, [window])}\n${listed<(typeof refused)[number]>('No unit was refused.', {
         merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
         unit: ({ unit }) => unit ?? 'none named',
@@ -381,7 +381,7 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
         calls: 'calls',
         first: 'first_at',
         last: 'last_at',
-      })(refused)}`,
+      })(refused)}${left_out === 0 ? '' : `\n${counted(left_out, 'call')} of units that are not listed`}`,
   },
   'brownout abort': {
     examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],

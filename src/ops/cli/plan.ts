@@ -176,9 +176,11 @@ function planText({ merchants, last_applied: last, ...plan }: PlanView): string 
   };
   const same = last?.sha256 === plan.sha256 ? ', the same text' : '';
   const lines = linesOf(merchants);
-  const notes = merchants.flatMap(({ merchant_id, notes: its }) => its.map((note) => `${merchant_id}: ${note}`));
-  const left = merchants.flatMap(({ merchant_id, not_in_file: its }) =>
-    its.map((one) => ({ merchant: merchant_id, what: `${one.setting}: ${one.value}` })),
+  const notes = merchants.flatMap(({ merchant_id, name, notes: its }) =>
+    its.map((note) => `${namedAs(merchant_id, name)}: ${note}`),
+  );
+  const left = merchants.flatMap(({ merchant_id, name, not_in_file: its }) =>
+    its.map((one) => ({ merchant: namedAs(merchant_id, name), what: `${one.setting}: ${one.value}` })),
   );
   const absent = plan.not_in_file.map(({ merchant_id, name, stage }) => ({
     merchant: namedAs(merchant_id, name),

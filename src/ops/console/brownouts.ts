@@ -64,7 +64,7 @@ const windowPage: Page = {
     const { words, path, ask, signal } = visit;
     const { t } = words;
     const request = { path, signal };
-    const { refused, ...window } = await ask('GET /api/brownouts/:id', request);
+    const { refused, left_out, calls_refused, units_refused, ...window } = await ask('GET /api/brownouts/:id', request);
     const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
       merchant: merchantLink(merchant, merchant_name),
       unit: unit ?? t('refused_in.no_unit'),
@@ -73,8 +73,12 @@ const windowPage: Page = {
       first: timeOf(words, first_at),
       last: timeOf(words, last_at),
     }));
+    const more =
+      left_out === 0 ? null : html`<p class="notice warn">${t('refused_in.left_out', { count: left_out })}</p>`;
     const content = html`<p>${stateOf(visit, window)} ${timeOf(words, window.from)} – ${timeOf(words, window.until)}: <span>${window.reason}</span></p>
-${section('refused', t('refused_in.units'), table(words, 'refused_in', t('refused_in.units'), rows, t('refused_in.nobody')), t('refused_in.lead'))}
+<dl class="facts"><dt>${t('brownouts.calls_refused')}</dt><dd>${calls_refused ?? t('brownouts.deleted')}</dd>
+<dt>${t('brownouts.units_refused')}</dt><dd>${units_refused ?? t('brownouts.deleted')}</dd></dl>
+${section('refused', t('refused_in.units'), html`${table(words, 'refused_in', t('refused_in.units'), rows, t('refused_in.nobody'))}${more}`, t('refused_in.lead'))}
 <p><a href="/brownouts">${t('brownouts.title')}</a></p>`;
     return { title: t('refused_in.title'), content };
   },

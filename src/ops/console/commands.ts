@@ -9,6 +9,7 @@ import { shopsIn } from '../moves/typed-lists.ts';
 import type { ApplyView } from '../plan/apply.ts';
 import { LONGEST_TEXT } from '../plan/file.ts';
 import type { PlanView } from '../plan/plan.ts';
+import { namedAs } from '../seen.ts';
 import { type Fields, type Form, linkTo, type Page, type Visit } from './kit.ts';
 import { actForm, badge, changeForm, field, hidden, linesOf, merchantLink, table } from './parts.ts';
 
@@ -65,17 +66,17 @@ function pageOf({ path, name, kind, fields, look, act }: Command): { page: Page;
   };
 }
 
-/** A whole file. */
-function textField(label: string, text: string, example: string): Html {
+/** A whole file: pasted, or chosen and then read into the field by the script of pages (`read-file.js`). */
+function textField({ t }: Words, label: string, text: string, example: string): Html {
   return html`<label for="text">${label}</label>
 <textarea id="text" class="message" name="text" rows="12" required spellcheck="false" placeholder="${example}">
-${text}</textarea>`; // browsers leave out the first end of a line
+${text}</textarea><div class="choice" hidden><label for="chosen">${t('command.choose_file')}</label> <input id="chosen" type="file"></div>`; // browsers leave out the first end of a line
 }
 
-/** @throws PuenteError bad_request for what is no text, or too much of it. */
-function textOf(sent: Fields): string {
+/** @param too_long the message. @throws PuenteError bad_request for what is no text, or too much of it. */
+function textOf(sent: Fields, too_long: 'file.long' | 'input.import_long'): string {
   const text = (sent.text ?? '').replaceAll('\r\n', '\n'); // as a browser ends the lines of a form
-  if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say('file.long', { most: LONGEST_TEXT }));
+  if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say(too_long, { most: LONGEST_TEXT }));
   // A browser sends others of them in the second form than it was sent.
   if (/[^\P{Cc}\t\r\n]/u.test(text)) throw new PuenteError('bad_request', say('input.plain_text', {}));
   return text;
@@ -86,8 +87,9 @@ function textOf(sent: Fields): string {
 const importing = pageOf({
   path: '/import',
   name: 'import',
-  async fields({ words: { t } }, { text = '', new: made }) {
-    return html`${textField(t('command.import_text'), text, 'id,name,tags\n700100200,Café Sur,centro wave-1')}<div class="target">${field.tick('new', t('command.import_new'), made)}</div>`;
+  async fields({ words }, { text = '', new: made }) {
+    const { t } = words;
+    return html`${textField(words, t('command.import_text'), text, 'id,name,tags\n700100200,Café Sur,centro wave-1')}<div class="target">${field.tick('new', t('command.import_new'), made)}</div>`;
   },
   async look(visit, sent) {
     const answer = await imported(visit, sent, true);
@@ -102,7 +104,7 @@ async function imported({ ask, permit }: Visit, sent: Fields, dry_run: boolean):
   permit('POST /api/merchants/import');
   const { new: made, reason } = sent;
   const why = dry_run ? 'a preview, which stores nothing' : reason;
-  const merchants = await shopsIn(textOf(sent), null);
+  const merchants = await shopsIn(textOf(sent, 'input.import_long'), null);
   return ask('POST /api/merchants/import', { body: { merchants, new: made === 'true', dry_run, reason: why } });
 }
 
@@ -137,7 +139,7 @@ const planning = pageOf({
     const { t } = visit.words;
     const given = text ?? (visit.query.export === 'true' ? (await visit.ask('GET /api/plan/export')).text : '');
     const example = 'merchants:\n  - id: 700100200\n    name: Café Sur\n    stage: shadow';
-    return html`<div class="target"><span><a href="/plan?export=true">${t('command.plan_export')}</a> · <a href="/drift">${t('drift.title')}</a></span></div>${textField(t('command.plan_text'), given, example)}
+    return html`<div class="target"><span><a href="/plan?export=true">${t('command.plan_export')}</a> · <a href="/drift">${t('drift.title')}</a></span></div>${textField(visit.words, t('command.plan_text'), given, example)}
 <div class="target">${field.input('file', t('command.plan_file'), file, html` maxlength="120" required`)}${secretFields(visit, fields, 'look')}${field.tick('override', t('stage.override'), override)}</div>`;
   },
   async look(visit, sent) {
@@ -178,15 +180,17 @@ function secretsIn(sent: Fields): Record<string, string> {
 }
 
 function planOf({ file, override, ...sent }: Fields) {
-  return { file, text: textOf(sent), secrets: secretsIn(sent), override: override === 'true' };
+  return { file, text: textOf(sent, 'file.long'), secrets: secretsIn(sent), override: override === 'true' };
 }
 
 function planned(words: Words, { plan, changes, refused, merchants, last_applied: last, not_in_file }: PlanView): Html {
   const { t } = words;
   const applied =
     last && html`<p>${t('command.plan_last', { name: last.who, file: last.file })} ${timeOf(words, last.at)}</p>`;
-  const notes = merchants.flatMap(({ merchant_id: id, notes: its, notes_said }) =>
-    its.map((one, nth) => html`<p class="notice">${id}: ${says(words, one, notes_said[nth] ?? null)}</p>`),
+  const notes = merchants.flatMap(({ merchant_id: id, name, notes: its, notes_said }) =>
+    its.map(
+      (one, nth) => html`<p class="notice">${namedAs(id, name)}: ${says(words, one, notes_said[nth] ?? null)}</p>`,
+    ),
   );
   const left = [
     ...merchants.flatMap(({ merchant_id, name, not_in_file: its }) =>

@@ -109,7 +109,7 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
     requireFormToken(kit, request);
     const done = await form.send(visit, sent);
     if (typeof done === 'string') response.redirect(303, done);
-    else sendPage(response, layout(kit.files, visit, request.path, done));
+    else sendPage(response, layout(kit.files, visit, request.path, await withName(form, visit, done)));
   } catch (error) {
     if (visit.signal.aborted) return; // as in `showPage`
     if (!(error instanceof PuenteError)) throw error;
@@ -145,11 +145,18 @@ async function answer(kit: Kit, page: Page, visit: Visit, request: Request, resp
 /** A refusal replaces the content of the page. */
 async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown; refused: PuenteError | null }> {
   try {
-    return { shown: await page.show(visit), refused: visit.refused };
+    return { shown: await withName(page, visit, await page.show(visit)), refused: visit.refused };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     return { shown: { title: visit.words.t('refused.title'), content: html`` }, refused: error };
   }
+}
+
+/** Titles about a merchant by its id have its name, too, such as `Merchant 700100200 · Café Sur`. */
+async function withName({ path }: Pick<Page, 'path'>, { ask, path: { id = '' } }: Visit, shown: Shown): Promise<Shown> {
+  if (!path.startsWith('/merchants/:id')) return shown;
+  const { name } = await ask('GET /api/merchants/:id', { path: { id } });
+  return name === null ? shown : { ...shown, title: `${shown.title} · ${name}` };
 }
 
 function askToSignIn(request: Request, response: Response): void {

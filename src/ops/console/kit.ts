@@ -199,7 +199,8 @@ function consoleFiles() {
   const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
   const style = kept('console', 'css', 'text/css', Buffer.from(String(CHART_STYLE)), ...sheets);
   const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
-  const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
+  const own = readFileSync(join(import.meta.dirname, 'read-file.js'));
+  const script = kept('console', 'js', 'text/javascript', readFileSync(htmx), Buffer.from('\n'), own);
   const files = new Map([style, script, icon].map((file) => [file.path, file]));
   /** Needs no sign-in: the files contain nothing about the installation. */
   const handler: RequestHandler = (request, response) => {

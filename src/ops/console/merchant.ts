@@ -11,6 +11,7 @@ import type { MerchantView } from '../merchants.ts';
 import type { DrainView } from '../moves/preview.ts';
 import { judgements } from '../readiness/differences.ts';
 import type { Readiness } from '../readiness/facts.ts';
+import { namedAs } from '../seen.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, listIn, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
@@ -54,7 +55,7 @@ ${section('differences', t('merchant.differences'), found.differences, t('differ
 ${section('coverage', t('merchant.coverage'), found.coverage, t('coverage.lead'))}
 ${section('notices', t('nav.notices'), html`${found.notices}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
-    return { title: titleOf(words, view), bar: bar(visit, view, verdict.verdict), content };
+    return { title: t('merchant.title', { id }), bar: bar(visit, view, verdict.verdict), content };
   },
 };
 
@@ -201,7 +202,7 @@ function bar(visit: Visit, view: MerchantView, verdict: Readiness['verdict']): H
   const { t } = words;
   const roll = html`<input name="reason" id="rollback-reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off" placeholder="${t('bulk.reason')}" aria-label="${t('form.reason')}">
 <button class="danger" title="${t('rollback.lead')}">${t('rollback.go')}</button>`;
-  return html`<div class="bar"><p><strong>${view.id}</strong> ${stagesNow(words, view)} <span>${t('board.readiness')}: ${badge(verdict, t(`verdict.${verdict}`))}</span></p>
+  return html`<div class="bar"><p><strong>${namedAs(view.id, view.name)}</strong> ${stagesNow(words, view)} <span>${t('board.readiness')}: ${badge(verdict, t(`verdict.${verdict}`))}</span></p>
 ${changeForm(visit, merchantPath(view.id, '/rollback'), roll)}</div>`;
 }
 
@@ -224,11 +225,6 @@ ${view.tags.length === 0 ? '' : html`<dt>${t('board.tag')}</dt><dd>${tagLinks(vi
 <dt>${t('merchant.notice_url')}</dt><dd>${shown(view.settings.notice_url?.value) ?? t('merchant.not_set')}</dd>
 <dt>${t('merchant.credential')}</dt><dd>${set(view.credential)}</dd>
 </dl>`;
-}
-
-/** Such as `Merchant 700100200 · Café Sur`. */
-function titleOf({ t }: Words, { id, name }: MerchantView): string {
-  return [t('merchant.title', { id }), ...(name === null ? [] : [name])].join(' · ');
 }
 
 /** The stage in force, and the intended one while a safety stop overrides it. */

@@ -5,6 +5,7 @@ import type { Words } from '../../locales/words.ts';
 import type { AuditView } from '../audit.ts';
 import { rounded } from '../fields.ts';
 import { type Content, type Html, html, type Row, says, saysAll, saysEach, tableOf, timeOf } from '../html.ts';
+import { namedAs } from '../seen.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
@@ -46,11 +47,6 @@ export function linesOf(words: Words, texts: readonly string[], said: readonly (
 /** @param below the path of a page about the merchant; its own without. */
 export function merchantLink(id: string, name: string | null, below = ''): Html {
   return html`<a href="${merchantPath(id, below)}">${namedAs(id, name)}</a>`;
-}
-
-/** As in sentences and links; a name alone is not unique. */
-export function namedAs(id: string, name: string | null): string {
-  return name === null ? id : `${id} (${name})`;
 }
 
 /** Each leads to the merchants with it. */

@@ -6,21 +6,11 @@ import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import type { RampView } from '../moves/ramp.ts';
 import type { RampStepView } from '../moves/ramp-evidence.ts';
 import { stepsIn } from '../moves/typed-lists.ts';
+import { namedAs } from '../seen.ts';
 import { whomFields, whomOf } from './bulk.ts';
 import { type Fields, type Form, given, linkTo, type Page, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import {
-  actForm,
-  badge,
-  field,
-  hidden,
-  merchantLink,
-  namedAs,
-  olderPages,
-  section,
-  table,
-  unlessUnseen,
-} from './parts.ts';
+import { actForm, badge, field, hidden, merchantLink, olderPages, section, table, unlessUnseen } from './parts.ts';
 import { previewOf } from './stage-control.ts';
 
 /** Of `POST /api/ramps/:id/…`, by the state in which each may be done. */

@@ -74,8 +74,8 @@ export const reportSumPage: Page = {
     const { sums, move_sums, period, left_out } = await ask('GET /api/report/sums', { query: filter, signal });
     const of = { merchant: filter.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
-    const spans = move_sums.slice(0, MOST_MOVE_SUMS).map(({ merchant_id: merchant, ...one }) => ({
-      merchant: merchantLink(merchant, null),
+    const spans = move_sums.slice(0, MOST_MOVE_SUMS).map(({ merchant_id: merchant, merchant_name, ...one }) => ({
+      merchant: merchantLink(merchant, merchant_name),
       ...moveSumRow(words, { merchant_id: merchant, ...one }),
       opens: sumLinks(words, { merchant, since: one.since, until: one.until }, one),
     }));

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import { maskWritten } from '../../proxy/evidence/redact-text.ts';
+import type { Merchant } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, nearAny } from '../seen.ts';
@@ -56,6 +57,7 @@ export const alertAnswer = z.object({
   untouched: z.array(z.string()).describe('on legacy already, or rolled back by this alert before'),
   unknown: z.array(z.string()).describe('named, and never seen'),
   near: z.array(z.string()).describe('merchants that the first unknown ones may have meant'),
+  names: z.record(z.string(), z.string()).describe('of those merchants that have one, by id'),
 });
 
 interface Firing {
@@ -80,7 +82,7 @@ export async function rollBackByAlert(
   person: Person,
 ): Promise<z.infer<typeof alertAnswer>> {
   const firing = firingOf(ask, query.label);
-  const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [], near: [] };
+  const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [], near: [], names: {} };
   if (firing.length === 0) return answer;
   const { merchants, where } = { ...query, ...('alert' in ask ? ask : {}) };
   const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
@@ -96,6 +98,7 @@ export async function rollBackByAlert(
   refuseTooMany(chosen, MOST_MERCHANTS);
   answer.unknown = [...new Set(merchants ?? labelled)].filter((id) => known.every((one) => one.id !== id));
   answer.near = await nearAny(answer.unknown, known);
+  answer.names = namesOf(chosen);
   // Its sender is content with a 200, and people believe that the rollback was made.
   if (chosen.length === 0 || answer.unknown.length > 0)
     ports.log.warn('a rollback by alert did not find all of its merchants', {
@@ -126,6 +129,10 @@ export async function rollBackByAlert(
       cause: errors[0],
     });
   return answer;
+}
+
+function namesOf(merchants: readonly Merchant[]): Record<string, string> {
+  return Object.fromEntries(merchants.flatMap(({ id, settings: { name } }) => (name === null ? [] : [[id, name]])));
 }
 
 function firingOf(ask: z.infer<typeof alertAsk>, label: string): Firing[] {

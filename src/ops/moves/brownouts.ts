@@ -77,14 +77,27 @@ const refusedUnit = z.object({
   last_at: time,
 });
 
+/** Rows that are listed, those with most calls first. */
+const MOST_REFUSED = 5_000;
+/** Rows that are told apart while the calls are read: a broken till may name a new unit in each of them. */
+const MOST_TOLD_APART = 50_000;
+
 const refusals = z
   .int()
   .nullable()
   .describe('of the calls that are stored; null where calls of its time have been deleted by age');
 /** A window in a list. */
-export const brownoutLine = brownoutView.extend({ calls_refused: refusals, units_refused: refusals });
+export const brownoutLine = brownoutView.extend({
+  calls_refused: refusals,
+  units_refused: refusals.describe(
+    `as the calls; ${MOST_TOLD_APART} rows of unit and operation are told apart at most`,
+  ),
+});
 export type BrownoutLine = z.infer<typeof brownoutLine>;
-export const brownoutPage = brownoutLine.extend({ refused: z.array(refusedUnit) });
+export const brownoutPage = brownoutLine.extend({
+  refused: z.array(refusedUnit),
+  left_out: z.int().min(0).describe('calls that are in no row of the list'),
+});
 
 /**
  * All windows of them, past ones too, the latest beginning first. @param signal aborts it when the client disconnects.
@@ -100,7 +113,7 @@ export async function viewBrownouts(
   await ports.evidence.settled();
   const lines: BrownoutLine[] = [];
   for (const one of await listedOf(ports, whose, windows)) {
-    const { refused: _refused, ...line } = await withRefused(ports, one, signal);
+    const { refused: _refused, left_out: _left, ...line } = await withRefused(ports, one, signal);
     lines.push(line);
   }
   return lines;
@@ -140,8 +153,6 @@ async function allWindows(ports: Ports): Promise<Scheduled[]> {
   return [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
 }
 
-/** Rows that are listed, those with most calls first; the counts are of all. */
-const MOST_REFUSED = 5_000;
 const PAGE = 500;
 /** Up to so many merchants have their calls read one by one, beyond it those of all in one pass. */
 const FEW_MERCHANTS = 10;
@@ -152,8 +163,7 @@ async function withRefused(
   signal: AbortSignal,
 ): Promise<z.infer<typeof brownoutPage>> {
   const view = await viewOf(ports, scheduled);
-  const refused = await refusedIn(ports, scheduled, view.names, signal);
-  const calls = refused.reduce((sum, one) => sum + one.calls, 0);
+  const { refused, calls } = await refusedIn(ports, scheduled, view.names, signal);
   const units = new Set(refused.flatMap(({ merchant, unit }) => (unit === null ? [] : [`${merchant} ${unit}`])));
   const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
   const { from } = scheduled.window;
@@ -163,17 +173,19 @@ async function withRefused(
       ? from >= ports.clock.now() - ports.settings.evidence.kept_ms
       : oldest.sequence === 1 || oldest.at <= from;
   const counts = { calls_refused: is_whole ? calls : null, units_refused: is_whole ? units.size : null };
-  return { ...view, ...counts, refused: refused.slice(0, MOST_REFUSED) };
+  const listed = refused.slice(0, MOST_REFUSED);
+  return { ...view, ...counts, refused: listed, left_out: listed.reduce((left, one) => left - one.calls, calls) };
 }
 
-/** Most calls first, from the exchanges that are stored; evidence that was shed under load is not in it. */
+/** Most calls first, and the number of all calls, from the exchanges that are stored; evidence that was shed under load is not in it. */
 async function refusedIn(
   { store }: Ports,
   { window: { from, until, aborted_at }, merchants }: Scheduled,
   names: BrownoutView['names'],
   signal: AbortSignal,
-): Promise<z.infer<typeof refusedUnit>[]> {
+): Promise<{ refused: z.infer<typeof refusedUnit>[]; calls: number }> {
   const found_by = new Map<string, z.infer<typeof refusedUnit>>();
+  let all = 0;
   // The one refusal that is neither a fault of anybody nor a shop's affair: 503 and business.
   const of = { lane: 'legacy', outcome: 'business', since: from, until: Math.min(until, aborted_at ?? until) } as const;
   const own: ReadonlySet<string | null> = new Set(merchants);
@@ -185,6 +197,8 @@ async function refusedIn(
         if (status !== 503 || merchant_id === null || !own.has(merchant_id)) continue;
         const key = `${merchant_id} ${unit} ${operation}`;
         const known = found_by.get(key);
+        all++;
+        if (known === undefined && found_by.size >= MOST_TOLD_APART) continue;
         const first_at = known?.first_at ?? iso(at);
         const calls = (known?.calls ?? 0) + 1;
         found_by.set(key, {
@@ -198,7 +212,7 @@ async function refusedIn(
         });
       }
     }
-  return [...found_by.values()].toSorted((one, other) => other.calls - one.calls);
+  return { refused: [...found_by.values()].toSorted((one, other) => other.calls - one.calls), calls: all };
 }
 
 /** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */

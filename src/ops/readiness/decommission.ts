@@ -83,7 +83,7 @@ export async function viewFleetDecommission(
 
 /**
  * Of merchants whose work is all on orders, in pages for a file: a line each, or one for each of their units.
- * @param mismatches as the reports of the merchants have them.
+ * @param mismatches of all sales of a merchant, as its report has them, whatever its period.
  */
 export async function* completionLines(
   ports: Ports,

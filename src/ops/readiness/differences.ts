@@ -5,6 +5,7 @@ import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { DAY_MS, defined, instant, iso, listLimit, reason, shown, time, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { merchant_name, merchantOf, type Named } from '../seen.ts';
 import { ofEach } from '../whose.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -58,7 +59,9 @@ export const difference = z.object({
 });
 export type DifferenceView = z.infer<typeof difference>;
 
-export const judgedDifference = difference.extend({
+export const namedDifference = difference.extend({ merchant_name });
+
+export const judgedDifference = namedDifference.extend({
   result: z.enum(['judged', 'unchanged']).describe('unchanged: it has this judgement already, and nothing is written'),
 });
 export type JudgedDifference = z.infer<typeof judgedDifference>;
@@ -87,8 +90,16 @@ export async function viewDifferences(
 }
 
 /** @throws PuenteError not_found. */
-export async function viewDifference(ports: Ports, merchant_id: string, signature: string): Promise<DifferenceView> {
-  return shown(await groupOf(ports, merchant_id, signature));
+export async function viewDifference(
+  ports: Ports,
+  merchant_id: string,
+  signature: string,
+): Promise<Named<DifferenceView>> {
+  return namedView(ports, await groupOf(ports, merchant_id, signature));
+}
+
+async function namedView(ports: Ports, group: DifferenceGroup): Promise<Named<DifferenceView>> {
+  return { ...shown(group), merchant_name: (await merchantOf(ports, group.merchant_id)).settings.name };
 }
 
 /**
@@ -108,7 +119,7 @@ export async function judgeDifference(
   const before = await groupOf(ports, merchant_id, signature);
   if (before.state === state && before.accepted_until === accepted_until && before.note === note) {
     refuseOtherRevision(before, revision);
-    return { ...shown(before), result: 'unchanged' };
+    return { ...(await namedView(ports, before)), result: 'unchanged' };
   }
   const change = { state, accepted_until, note, who };
   const saved = await ports.store.evidence.saveDifference(merchant_id, signature, change, revision, {
@@ -127,7 +138,7 @@ export async function judgeDifference(
       after: { state, accepted_until: iso(accepted_until) },
     },
   });
-  return { ...shown(saved), result: 'judged' };
+  return { ...(await namedView(ports, saved)), result: 'judged' };
 }
 
 /** @throws PuenteError conflict. */

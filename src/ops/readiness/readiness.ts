@@ -2,16 +2,18 @@
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Tables } from '../../mapping/tables.ts';
+import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
-import type { EvidenceReader, Ports } from '../ports.ts';
+import type { EvidenceReader, Ports, SalePage, SalePlace } from '../ports.ts';
 import {
   type AcceptedDisagreement,
   acceptedFrom,
@@ -165,7 +167,7 @@ async function resetsOf({ store }: Ports, merchant_id: string): Promise<Readines
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
 
-/** What stands against the sales of a merchant, `MOST_LINES` at most, lost sales among them, whatever their age. */
+/** What stands against the sales of a merchant, `MOST_LINES` of a kind at most, lost sales among them, whatever their age. */
 export type Mismatches = (merchant_id: string) => Promise<Pick<ReadinessFacts, 'mismatches' | 'accepted'>>;
 
 /**
@@ -194,18 +196,26 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
 /** A lost sale is one that upstream does not know: a mismatch, whether or not a comparison reported it. */
 async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standing: StandingMismatches) {
   const found: { kind: MismatchKind; subject: string; is_accepted: boolean }[] = [];
-  const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id).slice(0, MOST_LINES);
-  for (const one of own) if (!hasItsOrder(one, await store.links.link(one.subject))) found.push(one);
-  const lost = await store.history.listLinks({ merchant_id, state: 'lost', now: clock.now() }, null, MOST_LINES);
+  // Open ones first: accepted or repaired ones must not take their places.
+  const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id);
+  for (const one of own.toSorted((a, b) => Number(a.is_accepted) - Number(b.is_accepted)))
+    if (found.length < MOST_LINES && !hasItsOrder(one, await store.links.link(one.subject))) found.push(one);
   // An accepted difference of another kind says nothing of the loss.
   const named = new Set(
     found.filter((one) => one.kind === 'missing' || !one.is_accepted).map(({ subject }) => subject),
   );
-  for (const { legacy_id: subject } of lost.rows.filter((one) => !named.has(one.legacy_id)))
-    found.push({
-      ...{ kind: 'missing', subject },
-      is_accepted: covers(standing.accepted.get(subject) ?? null, 'missing'),
-    });
+  const lost = { open: 0, accepted: 0 };
+  const filter = { merchant_id, state: 'lost', now: clock.now() } as const;
+  let place: SalePlace | null = null;
+  do {
+    const page: SalePage<Link> = await store.history.listLinks(filter, place, MOST_LINES);
+    for (const { legacy_id: subject } of page.rows.filter((one) => !named.has(one.legacy_id))) {
+      const is_accepted = covers(standing.accepted.get(subject) ?? null, 'missing');
+      if (lost[is_accepted ? 'accepted' : 'open']++ < MOST_LINES) found.push({ kind: 'missing', subject, is_accepted });
+    }
+    place = page.next;
+    await yieldToEventLoop();
+  } while (place !== null && lost.open < MOST_LINES);
   // No line names a sale that an earlier version stored without exactly one approval.
   const lined = new Set(found.flatMap(({ kind, subject }) => (kind === 'approvals' ? [subject] : [])));
   for (const [subject, line] of standing.accepted) {

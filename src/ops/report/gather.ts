@@ -8,11 +8,13 @@ import { receiverLines } from '../notices.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { decommissionOf } from '../readiness/decommission.ts';
+import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
+import { merchant_name, merchantOf, named } from '../seen.ts';
 import { decisionLines } from './decisions.ts';
-import { askOf, coverageOf, type ReportAsk, reportAskOf } from './period.ts';
-import { type Line, REPORT_SCHEMA, type Report, type ReportQuery, report, reportQuery } from './report.ts';
-import { approvalLines, approvalPages, moneyOf, unmatchedOf } from './sales.ts';
+import { askOf, coverageOf, type ReportAsk } from './period.ts';
+import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
+import { approvalPages, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -44,12 +46,12 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const { merchant_id } = ask;
   const tables = ports.tables.of(merchant_id);
   const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
-  const { approvals: sales, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
-  const approvals = await approvalLines(ports, sales);
+  const { approvals, judged, unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
   const unmatched = await unmatchedOf(ports, ask, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
-  const fleet = await fleetOf(ports, merchant_id, tally, withApprovals(mismatchesOnce(ports), approvals), signal);
+  const standing = await standingIn(ports, ask, judged, signal);
+  const fleet = await fleetOf(ports, merchant_id, tally, standing, signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
@@ -101,16 +103,25 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   };
 }
 
-/** As a report of each merchant for the period asked for judges it. @param signal aborts it when the client disconnects. */
-export function mismatchesIn(
+/** With the findings of the period; of a merchant wholly on orders with those of its whole migration, whatever the period. */
+async function standingIn(
   ports: Ports,
-  { since, until }: Pick<ReportQuery, 'since' | 'until'>,
-  signal: AbortSignal,
-): Mismatches {
+  ask: ReportAsk,
+  approvals: Report['approvals'],
+  signal: AbortSignal | null,
+): Promise<Mismatches> {
+  const { merchant_id } = ask;
+  const is_complete = merchant_id !== null && isAllOnOrders(ports.settings, await merchantOf(ports, merchant_id));
+  const is_whole = !is_complete || (await coverageOf(ports, merchant_id, ask)).whole_since === null;
+  return is_whole ? withApprovals(mismatchesOnce(ports), approvals) : mismatchesOfAll(ports, signal);
+}
+
+/** As the verdict on completion has them, of all sales that are stored. @param signal aborts it when the client disconnects. */
+export function mismatchesOfAll(ports: Ports, signal: AbortSignal | null): Mismatches {
   const known = mismatchesOnce(ports);
   return async (merchant) => {
-    const ask = await reportAskOf(ports, defined({ merchant, since, until }));
     const approvals: Report['approvals'] = [];
+    const ask = askOf(ports, { merchant, since: 0 });
     for await (const page of approvalPages(ports, ask, signal)) approvals.push(...page);
     return withApprovals(known, approvals)(merchant);
   };
@@ -239,9 +250,10 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 
 // The sums alone, without what takes long to judge or to verify.
 
-export const sumsView = report
-  .pick({ merchant_id: true, made_at: true, period: true, sums: true, move_sums: true })
-  .extend({ left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list') });
+export const sumsView = report.pick({ merchant_id: true, made_at: true, period: true, sums: true }).extend({
+  move_sums: z.array(report.shape.move_sums.element.extend({ merchant_name })),
+  left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list'),
+});
 
 /**
  * To the end of this second by default: lists of sales are filtered by seconds. One at a time with reports.
@@ -261,7 +273,7 @@ export function viewSums(
     const { moves } = await decisionLines(ports, ask, signal);
     const { sums, move_sums, left_out } = await moneyOf(ports, ask, moves, tally, signal);
     const period = { since: iso(ask.since), until: iso(ask.until) };
-    const of_moves = { move_sums, left_out: { move_sums: left_out.move_sums } };
+    const of_moves = { move_sums: await named(ports, move_sums), left_out: { move_sums: left_out.move_sums } };
     return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums, ...of_moves };
   });
 }

@@ -142,7 +142,9 @@ const parts = {
     ),
   approvals: z
     .array(moneyLine.extend({ state: z.enum(['open', 'acknowledged']), ...acceptance }))
-    .describe('paid sales without exactly one approved payment, and unpaid ones with any'),
+    .describe(
+      'paid sales without exactly one approved payment, open ones with several, and other unpaid ones with any',
+    ),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
   ),

@@ -18,6 +18,7 @@ import {
   timeOf,
   written,
 } from '../html.ts';
+import { namedAs } from '../seen.ts';
 import type { Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
@@ -234,8 +235,7 @@ function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: st
 
 /** `OTHERS` stands for the merchants beyond the limit of a list. */
 export function nameOf({ t }: Words, id: string, name: string | null = null): string {
-  if (id === OTHERS) return t('report.others');
-  return name === null ? id : `${id} (${name})`;
+  return id === OTHERS ? t('report.others') : namedAs(id, name);
 }
 
 /** A person's reason is shown as it was written. */

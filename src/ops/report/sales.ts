@@ -8,12 +8,13 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { approvalsOf, nodesOf } from '../../proxy/sales/order-transition.ts';
+import { approvalsOf, isApprovedOnce, nodesOf } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
+import { listOf, MOST_LINES, openFirst } from './cut-list.ts';
 import { decisionLines, type FoundMismatch, type Move } from './decisions.ts';
 import type { ReportAsk } from './period.ts';
 import { type Line, type MoneyLine, outcomesOfMoney, type Report, type SaleQuery } from './report.ts';
@@ -21,14 +22,12 @@ import type { Tally } from './tally.ts';
 
 /** Rows per page: so few that payments between two pages are not delayed. */
 const PAGE = 200;
-/** Lines of sales in one report; the number of the others is reported. */
-const MOST_LINES = 5_000;
-/** Of each merchant in the report of a fleet; a report of the merchant has the others. */
-const MOST_OF_ONE = 100;
 
 interface Money extends Pick<Report, 'sums' | 'move_sums'> {
-  /** Paid sales without exactly one approved payment, and unpaid ones with any. */
-  approvals: MoneyLine[];
+  /** Paid sales without exactly one approved payment, open ones with several, and other unpaid ones with any. */
+  approvals: Line<'approvals'>[];
+  /** The open ones of each merchant, also where the list of all is full. */
+  judged: Line<'approvals'>[];
   /** Sales whose order upstream has not shown: lost, or still in doubt. */
   unconfirmed: MoneyLine[];
   left_out: Record<'move_sums' | 'approvals' | 'unconfirmed', number>;
@@ -44,56 +43,41 @@ export async function moneyOf(
 ): Promise<Money> {
   const sums = newSums();
   const by_move = new Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>();
-  const approvals = listOf<MoneyLine>(ask);
-  const unconfirmed = listOf<MoneyLine>(ask);
+  const approvals = openFirst<Line<'approvals'>>(ask);
+  const unconfirmed = openFirst<MoneyLine>(ask);
   const bounds = Map.groupBy(moves, ({ merchant_id }) => merchant_id);
   for await (const page of salePages(ports, ask, signal)) {
     for (const line of page) {
       sums.add(line);
       const own = bounds.get(line.merchant_id);
       if (own !== undefined) spanOf(by_move, ask, own, line).add(line);
-      if (isNotApprovedOnce(line)) approvals.add(line);
-      if (isUnconfirmed(ports, line)) unconfirmed.add(line);
+      if (isUnconfirmed(ports, line)) unconfirmed.add(line, (await acceptanceFor(ports, line.id, 'missing')) === null);
     }
+    for (const line of await approvalLines(ports, page.filter(isNotApprovedOnce)))
+      approvals.add(line, line.state === 'open');
   }
   addCalls(ports, sums, tally);
   const in_order = [...by_move.values()].toSorted(({ move: a }, { move: b }) =>
     compare(`${a.merchant_id} ${a.since}`, `${b.merchant_id} ${b.since}`),
   );
+  const [found, in_doubt] = [approvals.cut(), unconfirmed.cut()];
   const spans = in_order.flatMap(({ move, sums: own }) => own.lines().map((sum) => ({ ...move, ...sum })));
   return {
     sums: sums.lines(),
     move_sums: spans.slice(0, MOST_LINES),
-    approvals: approvals.lines,
-    unconfirmed: unconfirmed.lines,
+    approvals: found.lines,
+    judged: approvals.open,
+    unconfirmed: in_doubt.lines,
     left_out: {
       move_sums: Math.max(0, spans.length - MOST_LINES),
-      approvals: approvals.left_out(),
-      unconfirmed: unconfirmed.left_out(),
-    },
-  };
-}
-
-/** Lines in bounded memory; in a fleet's report no merchant takes the room of the others. The rest is counted. */
-function listOf<Row extends { merchant_id: string }>({ merchant_id }: ReportAsk) {
-  const most_of_one = merchant_id === null ? MOST_OF_ONE : MOST_LINES;
-  const lines: Row[] = [];
-  const kept = new Map<string, number>();
-  let more = 0;
-  return {
-    lines,
-    left_out: () => more,
-    add(line: Row): void {
-      const own = kept.get(line.merchant_id) ?? 0;
-      if (own >= most_of_one || lines.length >= MOST_LINES) return void more++;
-      kept.set(line.merchant_id, own + 1);
-      lines.push(line);
+      approvals: found.left_out,
+      unconfirmed: in_doubt.left_out,
     },
   };
 }
 
 function isNotApprovedOnce({ approvals, outcome }: MoneyLine): boolean {
-  return approvals !== null && approvals !== Number(outcome === 'paid');
+  return !isApprovedOnce(approvals, outcome === 'open' || outcome === 'paid' ? outcome : 'not_paid');
 }
 
 /** Until the repeat window ends, a create in doubt is still being resolved, as reconciliation judges it. */
@@ -293,7 +277,7 @@ export async function* approvalPages(
 }
 
 /** With the person who has accepted each. */
-export async function approvalLines(ports: Ports, sales: readonly MoneyLine[]): Promise<Line<'approvals'>[]> {
+async function approvalLines(ports: Ports, sales: readonly MoneyLine[]): Promise<Line<'approvals'>[]> {
   const lines: Line<'approvals'>[] = [];
   for (const [index, line] of sales.entries()) {
     if (index % PAGE === PAGE - 1) await yieldToEventLoop();

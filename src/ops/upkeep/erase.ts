@@ -29,8 +29,8 @@ export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
 export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.infer<typeof eraseAsk>, who: string) {
   const { store, clock } = ports;
   const holdings = await store.upkeep.holdings(merchant_id);
-  const is_known = (await store.merchants.merchant(merchant_id)) !== null;
-  if (!is_known && Object.values(holdings).every((rows) => rows === 0))
+  const merchant = await store.merchants.merchant(merchant_id);
+  if (merchant === null && Object.values(holdings).every((rows) => rows === 0))
     throw new PuenteError('not_found', [
       say('refusal.nothing_held', { merchant: merchant_id }),
       ...(await whatIsNear(ports, merchant_id)),
@@ -43,7 +43,8 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
   const backups = await backupsNow();
   // Copies: an interface is no record of numbers, which the answer has.
   const rows = { holdings: { ...holdings }, open: { ...open } };
-  const counted = { merchant_id, erased: false, ...rows, in_the_way, in_the_way_said, backups };
+  const merchant_name = merchant?.settings.name ?? null;
+  const counted = { merchant_id, merchant_name, erased: false, ...rows, in_the_way, in_the_way_said, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
   if (reason === undefined)

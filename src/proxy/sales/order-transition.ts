@@ -320,13 +320,23 @@ export function approvalsOf({ order, family }: Pick<Link, 'order' | 'family'>): 
   return payments.filter(({ status }) => status === 'processed' || status === 'refunded').length;
 }
 
-/** What is wrong with a sale that was paid without exactly one approved payment, or not paid with any; else null. */
+/**
+ * False of a sale that was paid without exactly one approved payment, not paid with any, or is open with several: while
+ * it is open, its payment may be approved before its order is processed. @param approvals null where none can be counted.
+ */
+export function isApprovedOnce(approvals: number | null, sale: 'open' | 'paid' | 'not_paid'): boolean {
+  if (approvals === null) return true;
+  return sale === 'open' ? approvals <= 1 : approvals === Number(sale === 'paid');
+}
+
+/** What is wrong with a sale that was not approved exactly once; else null. */
 export function approvalFault(link: Pick<Link, 'order' | 'family' | 'state'>): Spoken | null {
   const { order, state } = link;
   const approvals = approvalsOf(link);
-  if (order === null || approvals === null || state === 'LIVE') return null;
+  if (order === null || approvals === null) return null;
   const is_paid = state === 'DONE' && (order.status === 'processed' || order.status === 'refunded');
-  return approvals === Number(is_paid) ? null : say('mismatch.approvals', { order_status: order.status, approvals });
+  const sale = state === 'LIVE' ? 'open' : is_paid ? 'paid' : 'not_paid';
+  return isApprovedOnce(approvals, sale) ? null : say('mismatch.approvals', { order_status: order.status, approvals });
 }
 
 /** Refunds that an order lists; none for null. */

@@ -39,8 +39,18 @@ async function commitChange(
     if (decision === null) return { link: current, before: null };
     const { change: decided, ...extra } = decision;
     const change = { ...decided, updated_at: ports.clock.now() };
+    // In the commit of the sale: after a crash between the two, no equal read would write it.
+    const fault = newFault(ports, current, { ...current, ...change });
+    const audit = fault === null ? extra.audit : [extra.audit ?? [], fault].flat();
     try {
-      const saved = await ports.store.links.saveLink(current, change, extra);
+      const saved = await ports.store.links.saveLink(
+        current,
+        change,
+        audit === undefined ? extra : { ...extra, audit },
+      );
+      if (fault !== null) {
+        ports.log.error('a sale was not approved exactly once', { legacy_id: fault.subject, ...fault.detail });
+      }
       if (extra.notices !== undefined && extra.notices.length > 0) {
         ports.memory.failpoint('notices.committed');
         ports.memory.wakeups.notices.wake(link.merchant_id);
@@ -52,6 +62,13 @@ async function commitChange(
     }
   }
   throw new PuenteError('store_failed', `the link ${link.legacy_id} changed ${MAX_RACES} times during one change`);
+}
+
+/** The audit line of a change after which a sale is not approved exactly once; null where it says nothing new. */
+function newFault(ports: Ports, before: Link, after: Link): ReturnType<typeof mismatchLine> | null {
+  const fault = approvalFault(after);
+  if (after.order === null || fault === null || fault.text === approvalFault(before)?.text) return null;
+  return mismatchLine(ports, after, after.order.id, 'approvals', fault);
 }
 
 interface Applied {
@@ -98,11 +115,6 @@ export async function applyOrder(
   });
   const settled = before === null ? null : settlementOf(before, applied);
   if (settled !== null) ports.count('settlements', settlements[settled]);
-  const fault = before === null ? null : approvalFault(applied);
-  if (before !== null && fault !== null && fault.text !== approvalFault(before)?.text) {
-    ports.log.error('a sale was not approved exactly once', namesOf(applied, order.id));
-    await ports.store.audit.appendAudit(mismatchLine(ports, applied, order.id, 'approvals', fault));
-  }
   ports.memory.failpoint('order.applied');
   return applied;
 }
@@ -311,7 +323,12 @@ export async function reportContradiction(
   if (known?.what === what) return;
   ports.count('contradictions', what);
   ports.log.error('an answer contradicts its sale, and is ignored', { ...namesOf(link, order_id), cause: what });
-  await ports.store.audit.appendAudit(mismatchLine(ports, link, order_id, mismatchKindOf({ what }), message));
+  try {
+    await ports.store.audit.appendAudit(mismatchLine(ports, link, order_id, mismatchKindOf({ what }), message));
+  } catch (error) {
+    contradicted.delete(key); // the next read writes it
+    throw error;
+  }
 }
 
 function namesOf({ legacy_id, merchant_id: merchant, unit }: Link, order_id: string) {
@@ -324,9 +341,10 @@ function mismatchLine(
   order_id: string,
   kind: 'amount' | 'contradiction' | 'approvals',
   message: Spoken,
-): AuditEntry {
+) {
   const { legacy_id: subject, ...detail } = namesOf(link, order_id);
-  return { at: clock.now(), who: 'puente', action: `mismatch ${kind}`, subject, reason: encoded(message), detail };
+  const action = `mismatch ${kind}` as const;
+  return { at: clock.now(), who: 'puente', action, subject, reason: encoded(message), detail } satisfies AuditEntry;
 }
 
 /** The kind of mismatch under which it is stored and compared. */

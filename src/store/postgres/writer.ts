@@ -14,7 +14,7 @@ import {
   type Value,
   type Writer,
 } from '../engine.ts';
-import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudit, type WriteName } from '../writes.ts';
+import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudits, type WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
@@ -89,29 +89,31 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
   }
   const { steps, audit, newest_seen } = unit;
+  const lines = audit === undefined ? [] : [audit].flat();
+  const [first] = lines;
   const sent: Promise<QueryResult>[] = [];
   inOneWrite(client, () => {
     sent.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
     for (const { sql, names } of locksOf(unit)) sent.push(query(client, statements.of(sql), names));
     for (const one of steps) sent.push(queryGuarded(client, statements, one));
-    if (audit === undefined) sent.push(client.query('COMMIT'));
+    if (first === undefined) sent.push(client.query('COMMIT'));
     else {
       sent.push(query(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
-      if (newest_seen !== undefined) sent.push(query(client, statements.of(LAST_OF_SUBJECT), [audit.subject]));
+      if (newest_seen !== undefined) sent.push(query(client, statements.of(LAST_OF_SUBJECT), [first.subject]));
       sent.push(query(client, statements.of(LAST_AUDIT), []));
     }
   });
-  if (audit !== undefined) return commitAudited(client, statements, sent, audit, newest_seen);
+  if (first !== undefined) return commitAudited(client, statements, sent, lines, newest_seen);
   await allOf(sent);
   return { kind: 'done' };
 }
 
-/** Reads the last line to chain to it: a second round trip, only for operators' changes and creates in doubt. */
+/** Reads the last line to chain to it: a second round trip, only for operators' changes, creates in doubt and faults. */
 async function commitAudited(
   client: PoolClient,
   statements: Statements,
   sent: Promise<QueryResult>[],
-  entry: AuditEntry,
+  lines: readonly AuditEntry[],
   newest_seen: number | undefined,
 ): Promise<CommitResult> {
   try {
@@ -122,7 +124,8 @@ async function commitAudited(
       return { kind: 'conflict' };
     }
     const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
-    await allOf([query(client, statements.plain('insert_audit'), valuesOfAudit(last, entry)), client.query('COMMIT')]);
+    const inserts = valuesOfAudits(last, lines).map((one) => query(client, statements.plain('insert_audit'), one));
+    await allOf([...inserts, client.query('COMMIT')]);
     return { kind: 'done' };
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);

@@ -1,9 +1,9 @@
 /** Commits groups of units on one connection, in the writer thread or in a simulation without a second thread. */
 import type Database from 'better-sqlite3';
-import type { AuditEntry, ChainMark } from '../../proxy/audit.ts';
+import type { ChainMark } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Step, Unit, UnitResult, Value } from '../engine.ts';
-import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
+import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudits, type Write, type WriteName, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { Packed } from './group-commit.ts';
 import { prepareCovered } from './reader.ts';
@@ -61,10 +61,14 @@ function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half
         return { result: { kind: 'conflict' }, half: touched };
     }
     if (unit.audit !== undefined) {
-      const { newest_seen, audit } = unit;
-      if (newest_seen !== undefined && (connection.lastOfSubject.get(audit.subject)?.sequence ?? 0) > newest_seen)
+      const lines = [unit.audit].flat();
+      const { newest_seen } = unit;
+      const [first] = newest_seen === undefined ? [] : lines;
+      if (first !== undefined && (connection.lastOfSubject.get(first.subject)?.sequence ?? 0) > (newest_seen ?? 0))
         return { result: { kind: 'conflict' }, half: touched };
-      appendAudit(connection, audit);
+      // Read and written inside the unit: the chain can't fork, and a unit that is rolled back leaves no gap.
+      const { lastAudit, statements } = connection;
+      for (const values of valuesOfAudits(lastAudit.get(), lines)) statements.insert_audit.run(...values);
     }
     return { result: { kind: 'done' }, half: false };
   } catch (error) {
@@ -72,11 +76,6 @@ function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half
     if (!connection.database.inTransaction || (failure !== 'constraint' && failure !== 'failed')) throw error;
     return { result: { kind: failure, text: textOf(error) }, half: touched };
   }
-}
-
-/** The chain is read and written inside the unit, so it can't fork, and a unit that is rolled back leaves no gap. */
-function appendAudit({ lastAudit, statements }: Connection, entry: AuditEntry): void {
-  statements.insert_audit.run(...valuesOfAudit(lastAudit.get(), entry));
 }
 
 interface PreparedWrite {
@@ -120,7 +119,7 @@ export function unpack(packed: Packed): Unit[] {
   for (let at = 0; at < packed.length; ) {
     const [count, audit, newest_seen, checkpoint] = packed.slice(at, at + 4) as [
       number,
-      AuditEntry | null,
+      NonNullable<Unit['audit']> | null,
       number | null,
       boolean,
     ];

@@ -5,7 +5,6 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
 import { type CommitResult, type Failure, storeFailed, type Unit, type UnitResult, type Value } from '../engine.ts';
@@ -303,7 +302,7 @@ export type FromWriter =
   | { kind: 'closed' };
 
 /** One flat list. Per unit: steps, audit, newest seen, checkpoint; per step: name, rows to change, number of values, values. */
-export type Packed = (Value | boolean | AuditEntry)[];
+export type Packed = (Value | boolean | NonNullable<Unit['audit']>)[];
 
 /**
  * Structured clone copies objects property by property; one list takes a create less than half the time (8 µs for 20,

@@ -96,7 +96,8 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('alert').getByText('The first line must name the columns').waitFor();
     // Nothing of a text is read that is too long, or that the second form would not have as it is.
     await look(`id,name\n${'a'.repeat(100_000)}`);
-    await page.getByRole('alert').getByText('a file has 100000 characters at most', { exact: false }).waitFor();
+    await page.getByRole('alert').getByText('A page takes 100000 characters at most', { exact: false }).waitFor();
+    await page.getByRole('alert').locator('code', { hasText: 'puente merchants import' }).waitFor();
     await look(`id,name\n${ARGENTINA},Café\u0007 Sur`);
     await page.getByRole('alert').getByText('The text contains control characters').waitFor();
     const mistyped = ARGENTINA.slice(0, -1);
@@ -120,6 +121,19 @@ describe.skipIf(!hasChromium)('the page of', () => {
     expect(await page.locator(ACT).count()).toBe(0);
     await look(`\n\n- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
     expect(await page.getByLabel('Content of the file').inputValue()).toMatch(/^\n\n- id/);
+    // A chosen file is read into the field, and sent as if it were pasted.
+    const choose = (name: string, text: string) =>
+      page.getByLabel('Or choose the file').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+    const field = page.getByLabel('Content of the file');
+    await choose('shops.csv', `\uFEFFid;name\n${ARGENTINA};Café Norte\n`);
+    await expect.poll(() => field.inputValue()).toBe(`id;name\n${ARGENTINA};Café Norte\n`);
+    await page.getByRole('button', { name: 'Show what would change' }).click();
+    await page.getByText('1 merchant of 1 would be changed.').waitFor();
+    await choose('long.csv', `id,name\n${'a'.repeat(2_000_000)}`);
+    await expect.poll(async () => (await field.inputValue()).length).toBe(400_001);
+    await page.getByRole('button', { name: 'Show what would change' }).click();
+    await page.getByRole('alert').getByText('A page takes 100000 characters at most', { exact: false }).waitFor();
+    expect(ben.problems).toEqual([]);
     // Who may not import is refused before the text is read.
     const ana = await openConsole(bench, ANA);
     await ana.go('/import');
@@ -138,6 +152,13 @@ describe.skipIf(!hasChromium)('the page of', () => {
     };
     await look('merchants:\n  - id: "700100300"\n    stagee: shadow\n');
     await page.getByRole('alert').getByText('merchants.yaml:3:5').waitFor();
+    // A chosen file gives its name, too.
+    const buffer = Buffer.from('merchants:\n  - stagee: shadow\n');
+    await page.getByLabel('Or choose the file').setInputFiles({ name: 'norte.yaml', mimeType: 'text/yaml', buffer });
+    await expect.poll(() => page.locator('#file').inputValue()).toBe('norte.yaml');
+    await page.getByRole('button', { name: 'Show the plan' }).click();
+    await page.getByRole('alert').getByText('norte.yaml:2:5').waitFor();
+    await go('/plan');
     // A text that can't be read is not searched for references.
     await look('merchants:\n  - {id: "1", credential: env:SOL_SECRET}\n  - [\n');
     await page.getByRole('alert').getByText('this is not valid YAML').first().waitFor();

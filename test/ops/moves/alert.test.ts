@@ -76,8 +76,8 @@ it('rolls back the merchants that firing alerts name, once for each occurrence, 
   ]);
   const [first, second] = await Promise.all([send(body), send(body)]); // as a pair of Alertmanagers does
   const answers = [first.body, second.body];
-  expect(answers).toContainEqual({ rolled_back: [ARGENTINA], untouched: [], unknown: [UNSEEN], near: [] });
-  expect(answers).toContainEqual({ rolled_back: [], untouched: [ARGENTINA], unknown: [UNSEEN], near: [] });
+  expect(answers).toContainEqual({ rolled_back: [ARGENTINA], untouched: [], unknown: [UNSEEN], near: [], names: {} });
+  expect(answers).toContainEqual({ rolled_back: [], untouched: [ARGENTINA], unknown: [UNSEEN], near: [], names: {} });
   expect([await stageOf(ARGENTINA), await stageOf(BRAZIL)]).toEqual(['legacy', 'canary']);
   const last = async () => (await auditsOf(bench.data_dir)).at(-1);
   expect(await last()).toMatchObject({

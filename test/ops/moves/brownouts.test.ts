@@ -71,8 +71,16 @@ it('more units than are listed are counted, each call of them', async () => {
   const calls = Array.from({ length: 5_002 }, (_, nth) => refused(FIRST + 3 + nth, { unit: `point:T${nth}` }));
   await harness.store.exchanges.recordExchanges(calls);
   const { refused: rows, ...window } = await viewRefused(ports, 'first', signal);
-  expect(window).toMatchObject({ calls_refused: 5_004, units_refused: 5_003 });
+  expect(window).toMatchObject({ calls_refused: 5_004, units_refused: 5_003, left_out: 4 });
   expect(rows).toHaveLength(5_000);
+});
+
+it('a till that names a new unit in each call takes no more memory than 50,000 rows; each call is counted', async () => {
+  const calls = Array.from({ length: 50_010 }, (_, nth) => refused(FIRST + 3 + nth, { unit: `point:T${nth}` }));
+  await harness.store.exchanges.recordExchanges(calls);
+  const window = await viewRefused(ports, 'first', signal);
+  // Two rows were there before; one of them has no unit.
+  expect(window).toMatchObject({ calls_refused: 50_012, units_refused: 49_999, left_out: 45_012 });
 });
 
 it('a window of many merchants is counted in one pass, without the calls of others', async () => {

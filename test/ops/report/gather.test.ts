@@ -11,6 +11,7 @@ import type { Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { LinkChange } from '../../../src/proxy/sales/link.ts';
+import { applyOrder } from '../../../src/proxy/sales/settle.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
 import {
@@ -23,6 +24,7 @@ import {
   NOON,
   newNotice,
   OTHER_MERCHANT,
+  opened,
   orderId,
 } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
@@ -285,6 +287,40 @@ it('unmatched sales: what upstream does not know, what Puente did not, and what 
   expect(await counted()).toEqual(open);
 });
 
+it('the verdict sees an open mismatch and a lost sale behind a thousand newer ones that somebody has accepted', async () => {
+  const { store } = harness;
+  const about = (subject: string, detail: object): AuditEntry =>
+    line(NOON, 'ana', subject, 'x', { merchant: MERCHANT, ...detail });
+  const counted = async () => {
+    const { unproven, acknowledged } = await merchantReadiness(ports, MERCHANT);
+    const kinds = unproven.flatMap(({ code, said }) =>
+      code.startsWith('mismatch_') ? [[code, said?.facts.count]] : [],
+    );
+    return [kinds, acknowledged.length];
+  };
+  const lost = async (created_at: number) => {
+    const link = await opened(store, { created_at, slot: null });
+    await store.links.saveLink(link, { state: 'LOST' });
+    return link.legacy_id;
+  };
+  await lost(NOON - DAY_MS);
+  await store.audit.appendAudit({ ...about('an orphan', {}), action: 'mismatch orphan' });
+  const accepted = { kinds: ['orphan', 'missing'], expected: Number.MAX_SAFE_INTEGER };
+  await Promise.all(
+    Array.from({ length: 1_001 }, async (_, nth) => {
+      const id = await lost(NOON);
+      await store.audit.appendAudit({ ...about(id, accepted), action: 'sale acknowledged' });
+      await store.audit.appendAudit({ ...about(`orphan ${nth}`, {}), action: 'mismatch orphan' });
+      await store.audit.appendAudit({ ...about(`orphan ${nth}`, accepted), action: 'sale acknowledged' });
+    }),
+  );
+  const open = [
+    ['mismatch_orphan', 1],
+    ['mismatch_missing', 1],
+  ];
+  expect(await counted()).toEqual([open, 1_999]);
+});
+
 it('no certificate while a sale is unmatched or was approved twice', async () => {
   const { store } = harness;
   const whole = () => report(MERCHANT, NOON - 10 * DAY_MS);
@@ -320,6 +356,25 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
   await store.links.saveLink((await store.links.link(twice.legacy_id)) ?? twice, { order: twice.order });
   expect(await told(true)).not.toBeNull();
   expect(await told(false)).toBeNull();
+});
+
+it('a sale that is not over is a finding of report, line and verdict once it has two approved payments', async () => {
+  const { store } = harness;
+  await setMerchant(store, MERCHANT, { stage: 'orders' });
+  const live = await opened(store);
+  const seen = async (...ids: string[]) => {
+    const payments = ids.map((id) => ({ id, status: 'processed' }));
+    const current = (await store.links.link(live.legacy_id)) ?? live;
+    const last_updated_date = `2026-01-05T12:00:0${ids.length}.000Z`;
+    const order = { id: orderId(5), status: 'in_review', last_updated_date, transactions: { payments } } as Order;
+    expect(await applyOrder(ports, current, order)).toMatchObject({ state: 'LIVE', order });
+    const { approvals, readiness } = await report(MERCHANT);
+    const codes = (readiness?.unproven ?? []).map(({ code }) => code);
+    const lines = await store.audit.auditsOf({ subject: live.legacy_id, action: 'mismatch approvals' }, 9);
+    return [approvals.map(({ id }) => id), codes.includes('mismatch_approvals'), lines.length];
+  };
+  expect(await seen('PAY1')).toEqual([[], false, 0]);
+  expect(await seen('PAY1', 'PAY2')).toEqual([[live.legacy_id], true, 1]);
 });
 
 it('the assumptions of a merchant’s report are its own settings where it has some', async () => {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { languages, loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { completionLines } from '../../../src/ops/readiness/decommission.ts';
-import { gatherReport, mismatchesIn } from '../../../src/ops/report/gather.ts';
+import { gatherReport, mismatchesOfAll } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
@@ -99,7 +99,7 @@ it.each([
   expect((await certified()).report).toMatchObject({ certificate: {}, certificate_since: null });
 });
 
-it('of a sale approved twice long ago report and file judge the same, and a short period certifies nothing', async () => {
+it('a sale approved twice long ago stands in the way in every report and file, whatever its period', async () => {
   await trade([1, 100]);
   const [link] = await harness.store.history.linksMade({
     ...{ merchant_id: MERCHANT, since: 0, until: NOON, after: null, limit: 1 },
@@ -112,22 +112,14 @@ it('of a sale approved twice long ago report and file judge the same, and a shor
   );
   await arrive();
   const signal = new AbortController().signal;
-  for (const [asked, may_go] of [
-    [{}, false],
-    [{ since: NOON - DAY_MS }, true],
-  ] as const) {
+  for (const asked of [{}, { since: NOON - DAY_MS }, { until: NOON - 250 * DAY_MS }]) {
     const { report } = await certified(asked);
-    expect(report).toMatchObject({ completion: { may_go }, certificate: null });
-    for (const merchant of [MERCHANT, null])
-      for await (const lines of completionLines(
-        ports,
-        merchant,
-        'completion',
-        mismatchesIn(ports, asked, signal),
-        signal,
-      ))
-        expect(lines).toMatchObject([{ merchant_id: MERCHANT, may_go }]);
+    expect(report).toMatchObject({ completion: { may_go: false }, certificate: null });
+    expect(report.readiness?.unproven).toMatchObject([{ code: 'mismatch_approvals' }]);
   }
+  for (const merchant of [MERCHANT, null])
+    for await (const lines of completionLines(ports, merchant, 'completion', mismatchesOfAll(ports, signal), signal))
+      expect(lines).toMatchObject([{ merchant_id: MERCHANT, may_go: false }]);
 });
 
 it('an old sale that is still kept does not hide that age may have deleted others', async () => {

@@ -1,6 +1,7 @@
 /**
  * Ramps, by their audit lines: no step is left out, none is made against a stop or a pause, and the rows agree. By the
- * calls that were recorded and the sales in doubt: none is made against what its time has shown.
+ * calls that were recorded, the sales in doubt or lost, and those that did not agree with upstream: none is made against
+ * what its time has shown.
  */
 import { z } from 'zod';
 import type { RecordedCall } from '../history.ts';
@@ -15,6 +16,9 @@ const step = z.object({
 });
 const begun = z.object({ ramp: z.string(), merchants: z.array(z.string()) });
 const moved = z.object({ after: z.object({ stage: z.string() }) });
+const reported = z.object({ merchant: z.string(), repaired: z.boolean().optional() });
+/** Those that are reported, and repaired, by a line. */
+const MISMATCH = /^mismatch (amount|contradiction|state|approvals)$/;
 
 interface Watched {
   runs: boolean;
@@ -38,6 +42,8 @@ export const rampsHold: Rule = (evidence) => {
   const ramps = new Map<string, Watched>();
   const trips = new Map<string, Set<unknown>>();
   const stages = new Map<string, string>();
+  /** By kind and sale: whose it is, and since when it does not agree. */
+  const standing = new Map<string, { merchant: string; since: number }>();
   for (const line of audits) {
     const { action, subject, at } = line;
     const kinds = trips.get(subject) ?? new Set();
@@ -52,6 +58,12 @@ export const rampsHold: Rule = (evidence) => {
     if (action === 'safety reset') {
       kinds.delete(kind);
       if (kinds.size === 0) for (const { stopped } of ramps.values()) stopped.delete(subject);
+    }
+    const mismatch = MISMATCH.test(action) ? reported.safeParse(line.detail).data : undefined;
+    if (mismatch !== undefined) {
+      const key = `${action} ${subject}`;
+      if (mismatch.repaired === true) standing.delete(key);
+      else standing.set(key, { merchant: mismatch.merchant, since: standing.get(key)?.since ?? at });
     }
     const of_ramp = begun.safeParse(line.detail).data;
     const watched = ramps.get(of_ramp?.ramp ?? '');
@@ -84,6 +96,9 @@ export const rampsHold: Rule = (evidence) => {
     if (is_back && kinds.size > 0) ramp.stopped.add(subject);
     if (!is_back && ramp.stopped.size > 0)
       wrong.push(`${name} goes on beside ${[...ramp.stopped].join()}, which is stopped`);
+    const open = [...standing.values()].filter(({ merchant, since }) => merchant === subject && since < at - MOMENT_MS);
+    if (!is_back && clocks.length === 0 && open.length > 0)
+      wrong.push(`${name} was made beside ${open.length} sales that do not agree with upstream`);
     if (!is_back && place.step > 0) {
       if ((sales ?? 0) < RAMP.min_sales) wrong.push(`${name} was made after ${sales} sales`);
       if (clocks.length === 0 && at < place.since + RAMP.soak_ms) wrong.push(`${name} was made too early`);
@@ -136,6 +151,10 @@ function shownAgainst({ recorded, links }: Evidence, merchant_id: string, since:
       doubted_at < at - MOMENT_MS &&
       (known_at === null || known_at > at + MOMENT_MS),
   );
+  const lost = links.filter(
+    ({ merchant_id: owner, state, order_id, known_at }) =>
+      owner === merchant_id && state === 'LOST' && order_id === null && known_at !== null && known_at < at - MOMENT_MS,
+  );
   return [
     ...(faults > 0 && faults * 100 >= calls * MOST_FAULTS ? [`${faults} faults of ${calls} calls`] : []),
     ...(orders.length === 0 ? ['no create on orders that was measured'] : []),
@@ -143,5 +162,6 @@ function shownAgainst({ recorded, links }: Evidence, merchant_id: string, since:
       ? [`a create of ${orders_ms} ms, where legacy takes ${legacy_ms} ms`]
       : []),
     ...(doubts.length > 0 ? [`${doubts.length} sales in doubt`] : []),
+    ...(lost.length > 0 ? [`${lost.length} lost sales`] : []),
   ];
 }

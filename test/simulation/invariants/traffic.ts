@@ -155,14 +155,19 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
 }
 
 /**
- * The call itself found that the terminal's sale before has ended, and the first notice of that is under way: a till
- * might take it for one of its new sale. The next call goes on (`docs/protocol.md` §3.9).
+ * The call itself found that the terminal's sale before has ended, and the first notice of that is under way, or waits
+ * behind others of a receiver that hangs: a till might take it for one of its new sale. The next call goes on
+ * (`docs/protocol.md` §3.9).
  */
-function isNoticeTried({ deliveries, links }: Evidence, { unit, merchant_id, from, to }: TillCall): boolean {
+function isNoticeTried({ deliveries, links, upstream }: Evidence, { unit, merchant_id, from, to }: TillCall): boolean {
   const here = links.filter((link) => link.merchant_id === merchant_id && link.slot === unit);
-  return here.some(({ legacy_id }) => {
+  return here.some(({ legacy_id, order_id }) => {
     const first = deliveries.find(({ topic, subject }) => topic === 'point' && subject === legacy_id);
-    return first !== undefined && first.at >= from && first.at <= (to ?? from) && first.status === null;
+    if (first === undefined || first.at < from) return false;
+    if (first.at <= (to ?? from)) return first.status === null;
+    return upstream.some(
+      ({ name, path, at }) => name === 'get' && path.endsWith(`/${order_id}`) && at >= from && at <= (to ?? from),
+    );
   });
 }
 

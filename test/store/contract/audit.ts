@@ -34,6 +34,17 @@ export function auditTests(harness: Harness): void {
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
   });
 
+  it('writes several lines of one change in their order, and none of a refused one', async () => {
+    const link = await opened(store);
+    const audit = ['settle', 'mismatch approvals', 'settle'].map((action) => auditOf(action));
+    const saved = await store.links.saveLink(link, { attempts: 1 }, { audit });
+    await expect(store.links.saveLink(link, { attempts: 2 }, { audit })).rejects.toMatchObject({ code: 'conflict' });
+    await store.links.saveLink(saved, { attempts: 3 }, { audit: [] });
+    const lines = await store.audit.audits(10);
+    expect(lines.map(({ action }) => action)).toEqual(['settle', 'mismatch approvals', 'settle']);
+    expect(verifyAudit(lines)).toEqual({ intact: true, lines: 3 });
+  });
+
   it('refuses a line that rests on an older one of its subject, and writes one of two at once', async () => {
     const { appendAudit, audits } = store.audit;
     await appendAudit(auditOf('stage'), 0);

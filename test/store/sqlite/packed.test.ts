@@ -28,6 +28,10 @@ const UNITS: Unit[] = [
     },
     newest_seen: 0,
   },
+  {
+    steps: [],
+    audit: ['a', 'b'].map((who) => ({ at: 1, who, action: 'stage', subject: '7', reason: '', detail: {} })),
+  },
   { steps: [{ write: 'probe_fill', values: [] }], checkpoint: true },
 ];
 
