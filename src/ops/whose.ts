@@ -7,7 +7,7 @@ import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import type { BulkMove } from '../proxy/records/routing.ts';
 import { defined, type Whose } from './fields.ts';
 import type { MoveStore, Ports } from './ports.ts';
-import { knownMerchants, labeled, type Named, named, namedAs, refuseUnseenRead, whatIsNear, wrongId } from './seen.ts';
+import { knownMerchants, labeled, type Named, named, refuseUnseenRead, whatIsNear, wrongId } from './seen.ts';
 
 /**
  * Whom an operator means by the field `merchant` of a list. Digits are an id, and are looked up nowhere: a mistyped id never
@@ -33,16 +33,24 @@ export async function namingRefusal(ports: Ports, error: unknown, typed: readonl
   const id = said.length === 1 && said.every(isNoId) ? typed.find(isOtherText) : undefined;
   const near = id === undefined ? [] : await whatIsNear(ports, id);
   if (id !== undefined && near.length > 0) return again([wrongId(id), ...near]);
-  const idIn = ({ facts: { merchant } }: Said): string => (typeof merchant === 'string' ? merchant : '');
-  const ids = said.map(idIn).filter((one) => USER_ID.test(one));
+  const ids = said.flatMap(({ facts: its }) => NAMED.flatMap((field) => idIn(its, field) ?? []));
   const names = ids.length === 0 ? null : await ports.store.merchants.merchantNames(ids);
   if (names === null || names.size === 0) return error;
   return again(
-    said.map((one) => {
-      const name = names.get(idIn(one));
-      return say(one.code, name === undefined ? one.facts : { ...one.facts, merchant: namedAs(idIn(one), name) });
+    said.map(({ code, facts: its }) => {
+      const nameOf = (field: string) => names.get(idIn(its, field) ?? '');
+      const more = NAMED.map((field) => [`${field}_name`, nameOf(field)]).filter(([, name]) => name !== undefined);
+      return say(code, { ...its, ...Object.fromEntries(more) });
     }),
   );
+}
+
+/** Facts that are the id of a merchant; the name of one is a fact beside it, such as `merchant_name`. */
+const NAMED = ['merchant', 'owner'] as const;
+
+function idIn(facts: Said['facts'], field: string): string | null {
+  const id = facts[field];
+  return typeof id === 'string' && USER_ID.test(id) ? id : null;
 }
 
 function isNoId({ code, facts: { wrong } }: Said): boolean {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { choicesOf } from '../../src/ops/cli/rows.ts';
 import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT } from '../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { openConsole } from './console/browser.ts';
 import { command } from './moves/command.ts';
@@ -152,6 +152,14 @@ it('is shown in refusals, and their commands have the id alone', async () => {
     ['stage', ARGENTINA, 'canary', '--share', '5', '--unit-in', 'point:OTHER', ...why],
   ])
     expect([argv, (await puente(...argv)).err]).toEqual([argv, expect.stringContaining(named)]);
+  const { revision } = await bench.stageOf();
+  const ask = { kind: 'qr', revision, reason: 'a test' };
+  const reset = await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/safety/reset`, ask);
+  const facts = { kind: 'qr', merchant: ARGENTINA, merchant_name: 'Café Sur' };
+  expect(reset.body).toMatchObject({ said: [{ code: 'refusal.no_stop', facts }] });
+  const others = { credential: tokenOf(ARGENTINA), revision: 0, new: true, reason: 'a test' };
+  const { text } = await bench.as(BEN, 'PUT', `/api/merchants/${BRAZIL}`, others);
+  expect(text).toContain(`is of merchant ${named}, not of ${BRAZIL}, so`);
   const es = await openConsole(bench, BEN, { locale: 'es' });
   await es.go(`/trace?id=nothing-of-it&merchant=${ARGENTINA}`);
   expect(await es.page.getByRole('alert').innerText()).toContain(named);
