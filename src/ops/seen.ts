@@ -7,7 +7,7 @@ import { say } from '../locales/message.ts';
 import { folded, MOST_NEAR, nearTo } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import { reasonAlone, said } from './fields.ts';
+import { noId, reasonAlone, said } from './fields.ts';
 import { openSales } from './open-sales.ts';
 import type { Ports } from './ports.ts';
 
@@ -32,7 +32,7 @@ export async function merchantToChange(
   purpose: OnPurpose,
   units: readonly string[] = [],
 ): Promise<Merchant> {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', [wrongId(id), ...(await whatIsNear(ports, id))]);
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', noId('refusal.merchant_id', id));
   const stored = await ports.store.merchants.merchant(id);
   if (stored === null) await refuseUnseen(ports, [id], purpose);
   const merchant = stored ?? newMerchant(id);
@@ -42,7 +42,7 @@ export async function merchantToChange(
 
 /** The merchant for a read; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
 export async function merchantOf({ store }: Ports, id: string): Promise<Merchant> {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', wrongId(id));
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', noId('refusal.merchant_id', id));
   return (await store.merchants.merchant(id)) ?? newMerchant(id);
 }
 
@@ -207,11 +207,6 @@ export function newMerchant(id: string): Merchant {
   };
 }
 
-/** The sentence about a text in place of an id. */
-export function wrongId(id: string): Spoken {
-  return say('refusal.merchant_id', { id: id.slice(0, 40) });
-}
-
 // What a mistyped id may have meant: pure.
 
 /** Unseen ids of one refusal that are named. */
@@ -230,6 +225,19 @@ export function namedTwice(ids: Iterable<string>): string | undefined {
 /** The sentence that names what an id without any row is near to; none without such. */
 export async function whatIsNear(ports: Ports, id: string): Promise<Spoken[]> {
   return nearSentence(nearMerchants(id, await knownMerchants(ports)));
+}
+
+/** What the first of these texts are near to; without those that are near nothing. */
+export async function nearEach(ports: Ports, texts: readonly string[]): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  const known = texts.length === 0 ? [] : await knownMerchants(ports);
+  for (const text of texts.slice(0, MOST_NAMED)) {
+    const near = nearMerchants(text, known);
+    if (near.length > 0) found.set(text, near);
+    // Each is compared with every known one.
+    await yieldToEventLoop();
+  }
+  return found;
 }
 
 /** What the first of several unseen ids may have meant, each once. */
@@ -270,10 +278,13 @@ export function namedAs(id: string, name: string | null): string {
   return name === null ? id : `${id} (${name})`;
 }
 
-/** Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. */
+/**
+ * Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. What this returns
+ * may be typed, too: `700100200 (Café Sur)`.
+ */
 export function nearMerchants(wanted: string, known: readonly (Pick<Merchant, 'id'> & Labeled)[]): string[] {
   const ids = nearTo(
-    wanted,
+    /^(\d+) \(/.exec(wanted)?.[1] ?? wanted,
     known.map(({ id }) => id),
   );
   const typed = folded(wanted);

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { PuenteError, type Said } from '../../src/error.ts';
+import { say } from '../../src/locales/message.ts';
+import { wordsOf } from '../../src/locales/words.ts';
+import { type OpsParts, runRow } from '../../src/ops/api/route.ts';
 import { choicesOf } from '../../src/ops/cli/rows.ts';
+import { html, saysAll } from '../../src/ops/html.ts';
 import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
@@ -212,9 +218,40 @@ it.each([
   ['report', 'cafe sur'],
   ['reconcile', '--merchant', 'cafe sur'],
   ['trace', 'nothing-of-it', '--merchant', 'Cfae Sur'],
+  ['can-migrate', '700100200 (Café Sur)'],
+  ['rollback-by-alert', 'TillsFail', 'Cfae_Sur'],
+  ['bulk', 'start', 'Cafesur', '--stage', 'shadow', ...why],
+  ['ramp', 'Cafesur', '--steps', '100', '--soak', '1h', '--min-sales', '5', ...why],
 ])('a name in place of an id names the merchant that it is near: %s %s', async (...argv) => {
   const { code, err } = await puente(...argv);
-  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)\./)]);
+  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)/)]);
+});
+
+it('what was typed is repeated beside other wrong fields, in each language, and in a file of merchants', async () => {
+  const wrong = { merchants: ['Cafesur', 'Zzz'], target: { stage: 'nowhere' }, reason: 'a test' };
+  const { body } = await bench.as(BEN, 'POST', '/api/bulk', wrong);
+  const { message, said } = body as { message: string; said: Said[] }; // the API's shape
+  expect(message).toMatch(
+    /^target\.stage: .*; merchants\.0: .*; 'Cafesur' is not one\. Near it: 700100200 \(Café Sur\); merchants\.1: .*; 'Zzz' is not one$/,
+  );
+  for (const language of ['es', 'pt'] as const)
+    expect(String(html`${saysAll(wordsOf(language), message, said)}`)).toMatch(/“Cafesur” [^“]*Café Sur.*“Zzz”/);
+  const drill = { ...wrong, from: '2030-01-31T03:00:00Z', until: '2030-01-31T04:00:00Z' };
+  expect((await bench.as(EVA, 'POST', '/api/brownouts', drill)).text).toContain('Near it: 700100200 (Café Sur)');
+  const text = 'merchants:\n  - id: Cafesur\n    stage: shadow\n';
+  const file = await bench.as(BEN, 'POST', '/api/plan', { file: 'shops.yaml', text });
+  expect(file.text).toContain("'Cafesur' is not one. Near it: 700100200 (Café Sur)");
+});
+
+it('a refusal stays as it is where the store does not answer', async () => {
+  const refused = new PuenteError('refused', say('refusal.no_stop', { kind: 'qr', merchant: ARGENTINA }));
+  const run = () => Promise.reject(refused);
+  const row = { method: 'GET', path: '/', role: 'viewer', summary: '', answer: z.null(), command: '', run } as const;
+  const person = { name: 'ana', role: 'viewer' } as const;
+  const ask = { path: {}, query: {}, body: undefined, person, signal: new AbortController().signal };
+  const merchantNames = () => Promise.reject(new PuenteError('store_failed', 'The store is gone.'));
+  const parts = { ports: { store: { merchants: { merchantNames } } } } as unknown as OpsParts; // all that it reads
+  await expect(runRow(row, parts, ask)).rejects.toBe(refused);
 });
 
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {
