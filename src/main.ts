@@ -12,15 +12,15 @@ import { PuenteError } from './error.ts';
 
 /**
  * Runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
- * @param typed as for `loadConfig`.
+ * @param option_of as for `loadConfig`.
  */
-export async function serve(environment: NodeJS.ProcessEnv, typed: Record<string, string> = {}): Promise<void> {
+export async function serve(environment: NodeJS.ProcessEnv, option_of: Record<string, string> = {}): Promise<void> {
   // Files are readable for this user only: they contain references and amounts.
   process.umask(0o077);
   const watch = watchStart(() => performance.now());
   watch.ended('program');
   try {
-    const config = loadConfig({ env: environment, cwd: process.cwd(), typed });
+    const config = loadConfig({ env: environment, cwd: process.cwd(), option_of });
     watch.ended('settings');
     refuseOnlookers(circumstances(environment, config));
     keepDiscreet();

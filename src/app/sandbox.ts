@@ -18,8 +18,8 @@ export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, 
     order[name] === undefined ? [] : [{ variable: `PUENTE_SANDBOX_${name.toUpperCase()}`, name, value: order[name] }],
   );
   const env = { ...environment, ...Object.fromEntries(options.map(({ variable, value }) => [variable, value])) };
-  const typed = Object.fromEntries(options.map(({ variable, name }) => [variable, `--${name}`]));
-  const { settings, local_notification_urls, keeps_world: _, ...rest } = loadConfig({ env, cwd, typed }).sandbox;
+  const option_of = Object.fromEntries(options.map(({ variable, name }) => [variable, `--${name}`]));
+  const { settings, local_notification_urls, keeps_world: _, ...rest } = loadConfig({ env, cwd, option_of }).sandbox;
   const data = order.data === undefined ? null : resolve(cwd, order.data);
   const sandbox = await startSandbox({ ...rest, data, settings: { local_notification_urls, ...settings } });
   process.stdout.write(

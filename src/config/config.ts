@@ -23,15 +23,15 @@ const LONGEST_SHOWN = 80;
 
 /**
  * Layers: `config/default.yaml`, `config/sandbox.yaml` while `upstream` is `sandbox`, the file that PUENTE_CONFIG
- * names, the environment; later ones win. `typed`: variables that stand for an option of a command, which sentences name.
+ * names, the environment; later ones win. `option_of`: the option of a command that a variable stands for, which sentences name.
  * @throws PuenteError bad_setting with one sentence for each bad or unknown setting; never with a secret.
  */
-export function loadConfig(options: { env: Environment; cwd: string; typed?: Environment }): Config {
-  const { env, cwd, typed = {} } = options;
+export function loadConfig(options: { env: Environment; cwd: string; option_of?: Environment }): Config {
+  const { env, cwd, option_of = {} } = options;
   const defaults = readFileLayer(new URL('../../config/default.yaml', import.meta.url), 'config/default.yaml');
   const file = env[FILE_VARIABLE];
   const own: Layer[] = file ? [readFileLayer(resolve(cwd, file), `${file} (${FILE_VARIABLE})`)] : [];
-  own.push(readEnvironmentLayer(env, typed));
+  own.push(readEnvironmentLayer(env, option_of));
   const isSandbox = stack([defaults, ...own]).values.get('upstream')?.value === 'sandbox';
   const profile = isSandbox
     ? [readFileLayer(new URL('../../config/sandbox.yaml', import.meta.url), 'config/sandbox.yaml')]
@@ -159,7 +159,7 @@ function readYaml(text: string): { content: unknown; faults: string[] } {
 }
 
 /** An empty variable means null. */
-function readEnvironmentLayer(environment: Environment, typed: Environment): Layer {
+function readEnvironmentLayer(environment: Environment, option_of: Environment): Layer {
   const layer: Layer = { values: new Map(), refusals: [] };
   const byVariable = new Map(leaves().map((leaf) => [variableOf(leaf.path), leaf]));
   for (const [variable, text] of Object.entries(environment)) {
@@ -171,7 +171,7 @@ function readEnvironmentLayer(environment: Environment, typed: Environment): Lay
     } else {
       layer.values.set(leaf.path.join('.'), {
         value: valueOfText(leaf.kind, text),
-        source: typed[variable] === undefined ? `the variable ${variable}` : `the option ${typed[variable]}`,
+        source: option_of[variable] === undefined ? `the variable ${variable}` : `the option ${option_of[variable]}`,
       });
     }
   }

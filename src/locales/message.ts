@@ -112,35 +112,35 @@ export function actionOf(words: Words, action: string): string {
 /** A fact with a text of another party, or of a table: mostly English. */
 const DETAIL = 'detail';
 
-/** A merchant with its name beside its id, as the fact `merchant`. */
-const NAMED_MERCHANT = /^(\d+) \(/;
-
 /**
- * Nested sentences are inserted last: they may be in another language. Facts of tills can't contain the place mark. A merchant with
- * its name, too: in a command, between backticks, it is its id alone.
+ * Nested sentences are inserted last: they may be in another language. Facts of tills can't contain the place marks. A fact that has
+ * a name, as `merchant` has `merchant_name`, is spoken with it; in a command, between backticks, without.
  */
 function spoken(words: Words, { code, facts }: Said): readonly Part[] {
-  const within: { parts: readonly Part[]; in_command?: string | undefined }[] = [];
+  const within: (readonly Part[])[] = [];
+  const named: { place: string; id: string; with_name: string }[] = [];
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
+    const its_name = facts[`${name}_name`];
+    if (typeof fact === 'string' && typeof its_name === 'string') {
+      const place = `\u0001${name}\u0001`;
+      // Backticks of a name would make a command of it.
+      named.push({ place, id: fact, with_name: printable(`${fact} (${its_name.replaceAll('`', "'")})`) });
+      return [name, place];
+    }
     const sentence = name === DETAIL && typeof fact === 'string' ? { text: printable(fact), said: null } : fact;
-    if (name === 'merchant' && typeof sentence === 'string' && NAMED_MERCHANT.test(sentence)) {
-      within.push({ parts: [printable(sentence)], in_command: NAMED_MERCHANT.exec(sentence)?.[1] });
-    } else if (isSentence(sentence)) {
-      within.push({ parts: partsOf(words, sentence.text, sentence.said) });
-    } else {
+    if (!isSentence(sentence)) {
       const value = shown(words, name, sentence);
       return [name, typeof value === 'string' ? printable(value) : value];
     }
+    within.push(partsOf(words, sentence.text, sentence.said));
     return [name, `\u0000${within.length - 1}\u0000`];
   });
-  const parts = words.said(code, Object.fromEntries(values)).split('\u0000');
-  let in_command = false;
-  return parts.flatMap((part, index): readonly Part[] => {
-    const placed = index % 2 === 0 ? undefined : within[Number(part)];
-    if (placed !== undefined) return in_command ? [placed.in_command ?? placed.parts].flat() : placed.parts;
-    if (part.split('`').length % 2 === 0) in_command = !in_command;
-    return [part];
-  });
+  let text = words.said(code, Object.fromEntries(values));
+  for (const { place, id, with_name } of named)
+    text = text.replace(/`[^`]*`/g, (command) => command.replaceAll(place, id)).replaceAll(place, () => with_name);
+  return text
+    .split('\u0000')
+    .flatMap((part, index) => (index % 2 === 0 ? [part] : within.slice(Number(part), Number(part) + 1).flat()));
 }
 
 function isSentence(fact: Fact): fact is Sentence {

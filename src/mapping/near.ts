@@ -40,22 +40,32 @@ export function nearTo(wanted: string, known: readonly string[]): string[] {
     .map(({ one }) => one);
 }
 
-/** Characters that are missing, added or wrong, and neighbours that are swapped (optimal string alignment). */
+/**
+ * Characters that are missing, added or wrong, and neighbours that are swapped (optimal string alignment); more than `MOST_SLIPS` are
+ * counted no further.
+ */
 function slipsBetween(from: string, to: string): number {
-  let before: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  let [before, last, now] = [0, 0, 0].map(() => Array.from({ length: to.length + 1 }, (_, column) => column)) as Counts;
   for (let row = 1; row <= from.length; row++) {
-    const now = [row];
+    now[0] = row;
+    let fewest = row;
     for (let column = 1; column <= to.length; column++) {
       const wrong = from[row - 1] === to[column - 1] ? 0 : 1;
+      let slips = Math.min(at(last, column) + 1, at(now, column - 1) + 1, at(last, column - 1) + wrong);
       const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      const ways = [at(last, column) + 1, at(now, column - 1) + 1, at(last, column - 1) + wrong];
-      now[column] = Math.min(...ways, ...(swapped ? [at(before, column - 2) + 1] : []));
+      if (swapped) slips = Math.min(slips, at(before, column - 2) + 1);
+      now[column] = slips;
+      fewest = Math.min(fewest, slips);
     }
-    [before, last] = [last, now];
+    // No later row has fewer.
+    if (fewest > MOST_SLIPS) return fewest;
+    [before, last, now] = [last, now, before];
   }
   return at(last, to.length);
 }
+
+/** The row before the last, the last, and the one that is filled. */
+type Counts = [number[], number[], number[]];
 
 function at(counts: readonly number[], column: number): number {
   return counts[column] as number; // of a row that is filled up to there

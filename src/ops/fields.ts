@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
-import type { Said } from '../error.ts';
+import type { Said, Spoken } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { maskWritten } from '../proxy/evidence/redact-text.ts';
@@ -19,8 +19,16 @@ export const instant = z.iso
   .transform((text) => Date.parse(text));
 export const merchantId = z
   .string()
-  .regex(USER_ID, encoded(say('input.user_id', {})))
+  .regex(USER_ID, { error: ({ input }) => encoded(noId('input.user_id', maskWritten(String(input)))) })
   .describe('of this merchant');
+
+/** The sentence about a text in place of an id. `runRow` adds the merchants that are near it (`namingRefusal`). */
+export function noId(code: 'refusal.merchant_id' | 'input.user_id', typed: string): Spoken {
+  return say(code, { id: typed.slice(0, LONGEST_NAME), near: [], has_near: false });
+}
+
+/** Characters of a merchant's name. */
+export const LONGEST_NAME = 80;
 
 /** Merchants by their ids, one at least. */
 export type Whose = readonly string[];
@@ -29,7 +37,7 @@ export const whose = z
   .string()
   .trim()
   .min(1)
-  .max(80) // as a name has
+  .max(LONGEST_NAME)
   .transform((typed): Whose => [typed])
   .describe(
     'only of the merchant with this id, or of those with this name or tag, or with this in them; digits are always an id',

@@ -7,7 +7,7 @@ import { say } from '../locales/message.ts';
 import { folded, MOST_NEAR, nearTo } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import { reasonAlone, said } from './fields.ts';
+import { LONGEST_NAME, noId, reasonAlone, said } from './fields.ts';
 import { openSales } from './open-sales.ts';
 import type { Ports } from './ports.ts';
 
@@ -32,7 +32,7 @@ export async function merchantToChange(
   purpose: OnPurpose,
   units: readonly string[] = [],
 ): Promise<Merchant> {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', [wrongId(id), ...(await whatIsNear(ports, id))]);
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', noId('refusal.merchant_id', id));
   const stored = await ports.store.merchants.merchant(id);
   if (stored === null) await refuseUnseen(ports, [id], purpose);
   const merchant = stored ?? newMerchant(id);
@@ -42,7 +42,7 @@ export async function merchantToChange(
 
 /** The merchant for a read; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
 export async function merchantOf({ store }: Ports, id: string): Promise<Merchant> {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', wrongId(id));
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', noId('refusal.merchant_id', id));
   return (await store.merchants.merchant(id)) ?? newMerchant(id);
 }
 
@@ -81,9 +81,7 @@ export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose
   if (unseen.length === 0) return;
   const each: Spoken[] = [];
   for (const merchant of unseen.slice(0, MOST_NAMED)) {
-    each.push(say('refusal.unseen_merchant', { merchant }), ...nearSentence(nearMerchants(merchant, known)));
-    // Each is compared with every known one.
-    await yieldToEventLoop();
+    each.push(say('refusal.unseen_merchant', { merchant }), ...nearSentence(await nearMerchants(merchant, known)));
   }
   const more = unseen.length - MOST_NAMED;
   throw new PuenteError('not_found', [
@@ -131,7 +129,7 @@ export async function unseenIn(ports: Ports, id: string): Promise<z.infer<z.ZodO
 export async function nearUnseen(ports: Ports, id: string): Promise<string[] | null> {
   if ((await ports.store.merchants.merchant(id)) !== null) return null;
   const { unseen, known } = await unseenOf(ports, [id]);
-  return unseen.length === 0 ? null : nearMerchants(id, known);
+  return unseen.length === 0 ? null : await nearMerchants(id, known);
 }
 
 async function unseenOf(ports: Ports, ids: readonly string[]): Promise<{ unseen: string[]; known: Merchant[] }> {
@@ -207,11 +205,6 @@ export function newMerchant(id: string): Merchant {
   };
 }
 
-/** The sentence about a text in place of an id. */
-export function wrongId(id: string): Spoken {
-  return say('refusal.merchant_id', { id: id.slice(0, 40) });
-}
-
 // What a mistyped id may have meant: pure.
 
 /** Unseen ids of one refusal that are named. */
@@ -229,16 +222,25 @@ export function namedTwice(ids: Iterable<string>): string | undefined {
 
 /** The sentence that names what an id without any row is near to; none without such. */
 export async function whatIsNear(ports: Ports, id: string): Promise<Spoken[]> {
-  return nearSentence(nearMerchants(id, await knownMerchants(ports)));
+  return nearSentence(await nearMerchants(id, await knownMerchants(ports)));
+}
+
+/** What the first of these texts are near to; without those that are near nothing. */
+export async function nearEach(ports: Ports, texts: readonly string[]): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  const known = texts.length === 0 ? [] : await knownMerchants(ports);
+  for (const text of texts.slice(0, MOST_NAMED)) {
+    const near = await nearMerchants(text, known);
+    if (near.length > 0) found.set(text, near);
+  }
+  return found;
 }
 
 /** What the first of several unseen ids may have meant, each once. */
 export async function nearAny(unseen: readonly string[], known: readonly Merchant[]): Promise<string[]> {
   const near = new Set<string>();
   for (const id of unseen.slice(0, MOST_NAMED)) {
-    for (const one of nearMerchants(id, known)) near.add(one);
-    // Each is compared with every known one.
-    await yieldToEventLoop();
+    for (const one of await nearMerchants(id, known)) near.add(one);
   }
   return [...near];
 }
@@ -270,19 +272,36 @@ export function namedAs(id: string, name: string | null): string {
   return name === null ? id : `${id} (${name})`;
 }
 
-/** Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. */
-export function nearMerchants(wanted: string, known: readonly (Pick<Merchant, 'id'> & Labeled)[]): string[] {
-  const ids = nearTo(
-    wanted,
-    known.map(({ id }) => id),
-  );
-  const typed = folded(wanted);
-  const with_text = new Set(/[\p{L}\p{N}]/u.test(typed) ? labeled(known, typed) : []);
+/** Merchants that are compared within one event-loop tick: a millisecond. */
+const COMPARED_AT_ONCE = 200;
+
+/**
+ * Merchants with a near id, `labeled` with what was typed, or with a name that is two slips away; with their names. What this returns
+ * may be typed, too: `700100200 (Café Sur)`. @param wanted is compared as far as a name may be long.
+ */
+export async function nearMerchants(
+  wanted: string,
+  known: readonly (Pick<Merchant, 'id'> & Labeled)[],
+): Promise<string[]> {
+  const id = /^(\d+) \(/.exec(wanted)?.[1] ?? wanted.slice(0, LONGEST_NAME);
+  const typed = folded(wanted.slice(0, LONGEST_NAME));
   const has_letters = /\p{L}/u.test(typed);
   const isAlike = (name: string | null): boolean =>
     has_letters && name !== null && nearTo(typed, [folded(name)]).length > 0;
+  let ids: string[] = [];
+  let with_text: typeof known = [];
+  const alike: (typeof known)[number][] = [];
+  for (let from = 0; from < known.length; from += COMPARED_AT_ONCE) {
+    const some = known.slice(from, from + COMPARED_AT_ONCE);
+    // The nearest of those before and of these, and no more than are named.
+    ids = nearTo(id, [...ids, ...some.map((one) => one.id)]);
+    if (/[\p{L}\p{N}]/u.test(typed)) with_text = labeled([...with_text, ...some], typed).slice(0, MOST_NEAR);
+    alike.push(...some.filter(({ settings: { name } }) => isAlike(name)));
+    await yieldToEventLoop();
+  }
+  const meant = new Set([...with_text, ...alike]);
   return known
-    .filter((one) => ids.includes(one.id) || with_text.has(one) || isAlike(one.settings.name))
+    .filter((one) => ids.includes(one.id) || meant.has(one))
     .slice(0, MOST_NEAR)
     .map(({ id, settings: { name } }) => namedAs(id, name));
 }

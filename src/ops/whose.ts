@@ -1,13 +1,13 @@
 /** Of whom a list is: a merchant by its id, or those of a name or tag; and the reads of several merchants. */
 import { USER_ID } from '../contract/identifiers.ts';
-import { PuenteError, type Said, type Spoken } from '../error.ts';
+import { type Fact, PuenteError, type Said, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { folded } from '../mapping/near.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import type { BulkMove } from '../proxy/records/routing.ts';
 import { defined, type Whose } from './fields.ts';
 import type { MoveStore, Ports } from './ports.ts';
-import { knownMerchants, labeled, type Named, named, namedAs, refuseUnseenRead, whatIsNear, wrongId } from './seen.ts';
+import { knownMerchants, labeled, type Named, named, nearEach, refuseUnseenRead, whatIsNear } from './seen.ts';
 
 /**
  * Whom an operator means by the field `merchant` of a list. Digits are an id, and are looked up nowhere: a mistyped id never
@@ -24,34 +24,48 @@ export async function merchantsMeant(ports: Ports, typed: string): Promise<strin
 
 /**
  * A refusal as people read it: with the name of each merchant beside its id; and where a text was typed in place of an id, with the
- * merchants that are near it. @param typed what may be that text. @returns any other error as it is.
+ * merchants that are near it.
  */
-export async function namingRefusal(ports: Ports, error: unknown, typed: readonly unknown[]): Promise<unknown> {
-  if (!(error instanceof PuenteError)) return error;
-  const { said, facts } = error;
-  const again = (sentences: Spoken[]) => new PuenteError(error.code, sentences, { facts, cause: error });
-  const id = said.length === 1 && said.every(isNoId) ? typed.find(isOtherText) : undefined;
-  const near = id === undefined ? [] : await whatIsNear(ports, id);
-  if (id !== undefined && near.length > 0) return again([wrongId(id), ...near]);
-  const idIn = ({ facts: { merchant } }: Said): string => (typeof merchant === 'string' ? merchant : '');
-  const ids = said.map(idIn).filter((one) => USER_ID.test(one));
-  const names = ids.length === 0 ? null : await ports.store.merchants.merchantNames(ids);
-  if (names === null || names.size === 0) return error;
-  return again(
-    said.map((one) => {
-      const name = names.get(idIn(one));
-      return say(one.code, name === undefined ? one.facts : { ...one.facts, merchant: namedAs(idIn(one), name) });
-    }),
-  );
+export async function namingRefusal(ports: Ports, error: PuenteError): Promise<PuenteError> {
+  const { code, said, facts, between } = error;
+  const ids = said.flatMap(({ facts: its }) => NAMED.flatMap((field) => idIn(its, field) ?? []));
+  const names = ids.length === 0 ? new Map<string, string>() : await ports.store.merchants.merchantNames(ids);
+  const near = await nearEach(ports, said.flatMap(typedIn));
+  if (names.size === 0 && near.size === 0) return error;
+  const again = said.map((one) => {
+    const nameOf = (field: string) => names.get(idIn(one.facts, field) ?? '');
+    const more = NAMED.map((field) => [`${field}_name`, nameOf(field)]).filter(([, name]) => name !== undefined);
+    return withNear({ code: one.code, facts: { ...one.facts, ...Object.fromEntries(more) } }, near);
+  });
+  return new PuenteError(code, again, { facts, between, cause: error });
 }
 
-function isNoId({ code, facts: { wrong } }: Said): boolean {
-  if (code === 'refusal.merchant_id') return true;
-  return typeof wrong === 'object' && wrong !== null && 'said' in wrong && Object(wrong.said).code === 'input.user_id';
+/** Facts that are the id of a merchant; the name of one is a fact beside it, such as `merchant_name`. */
+const NAMED = ['merchant', 'owner'] as const;
+
+function idIn(facts: Said['facts'], field: string): string | null {
+  const id = facts[field];
+  return typeof id === 'string' && USER_ID.test(id) ? id : null;
 }
 
-function isOtherText(typed: unknown): typed is string {
-  return typeof typed === 'string' && !USER_ID.test(typed.trim());
+/** Sentences about a text in place of an id, their fact `id`. */
+const NO_ID: readonly string[] = ['refusal.merchant_id', 'input.user_id'];
+
+/** None in any other sentence. */
+function typedIn({ code, facts: { id, wrong } }: Said): string[] {
+  if (NO_ID.includes(code)) return [String(id)];
+  return isSpoken(wrong) ? typedIn(wrong.said) : [];
+}
+
+function withNear({ code, facts }: Said, near: ReadonlyMap<string, string[]>): Spoken {
+  const { wrong, id } = facts;
+  const its = NO_ID.includes(code) ? near.get(String(id)) : undefined;
+  if (its !== undefined) return say(code, { ...facts, near: its, has_near: true });
+  return say(code, isSpoken(wrong) ? { ...facts, wrong: withNear(wrong.said, near) } : facts);
+}
+
+function isSpoken(fact: Fact | undefined): fact is Spoken {
+  return typeof fact === 'object' && fact !== null && 'said' in fact && fact.said !== null;
 }
 
 /** Whether a row is of them. */

@@ -6,9 +6,10 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../src/error.ts';
 import { decoded, encoded, quoted, readStored, say } from '../../src/locales/message.ts';
 import { olderText } from '../../src/locales/older-texts.ts';
-import { catalogueOf, wordsOf } from '../../src/locales/words.ts';
+import { catalogueOf, type Language, wordsOf } from '../../src/locales/words.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { rowsOf, wholeRows } from '../../src/mapping/row.ts';
+import { html, saysAll } from '../../src/ops/html.ts';
 
 const HOUSE = join(import.meta.dirname, '..', '..');
 const { messages } = catalogueOf('en');
@@ -111,9 +112,14 @@ describe('a message', () => {
       said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
     });
     // A merchant has its name beside its id in a sentence, and its id alone in a command.
-    expect(say('refusal.no_stop', { kind: 'qr', merchant: '7 (Café `Sur`)' }).text).toBe(
-      'No safety stop of QR is in force for 7 (Café `Sur`); see `puente safety show 7`.',
-    );
+    const stop = say('refusal.no_stop', { kind: 'qr', merchant: '7', merchant_name: 'Café `Sur`' });
+    expect(stop.text).toBe("No safety stop of QR is in force for 7 (Café 'Sur'); see `puente safety show 7`.");
+    const command = '<code>puente safety show 7</code>.';
+    const shownIn = (language: Language): string =>
+      String(html`${saysAll(wordsOf(language), stop.text, [stop.said])}`).replaceAll('&#39;', "'");
+    expect(shownIn('en')).toBe(`No safety stop of QR is in force for 7 (Café 'Sur'); see ${command}`);
+    expect(shownIn('es')).toMatch(new RegExp(`7 \\(Café 'Sur'\\); vea ${command}$`));
+    expect(shownIn('pt')).toMatch(new RegExp(`7 \\(Café 'Sur'\\); veja ${command}$`));
     expect(say('attempt.blocked', { cause }).text).toBe(
       "The receiver's URL names 'shop.example', which resolves to 10.0.0.1, which is Puente's own.",
     );

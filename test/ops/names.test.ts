@@ -3,9 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { PuenteError, type Said } from '../../src/error.ts';
+import { say } from '../../src/locales/message.ts';
+import { wordsOf } from '../../src/locales/words.ts';
+import { type OpsParts, runRow } from '../../src/ops/api/route.ts';
 import { choicesOf } from '../../src/ops/cli/rows.ts';
+import { html, saysAll } from '../../src/ops/html.ts';
 import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT } from '../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, EVA, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { openConsole } from './console/browser.ts';
 import { command } from './moves/command.ts';
@@ -152,6 +158,14 @@ it('is shown in refusals, and their commands have the id alone', async () => {
     ['stage', ARGENTINA, 'canary', '--share', '5', '--unit-in', 'point:OTHER', ...why],
   ])
     expect([argv, (await puente(...argv)).err]).toEqual([argv, expect.stringContaining(named)]);
+  const { revision } = await bench.stageOf();
+  const ask = { kind: 'qr', revision, reason: 'a test' };
+  const reset = await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/safety/reset`, ask);
+  const facts = { kind: 'qr', merchant: ARGENTINA, merchant_name: 'Café Sur' };
+  expect(reset.body).toMatchObject({ said: [{ code: 'refusal.no_stop', facts }] });
+  const others = { credential: tokenOf(ARGENTINA), revision: 0, new: true, reason: 'a test' };
+  const { text } = await bench.as(BEN, 'PUT', `/api/merchants/${BRAZIL}`, others);
+  expect(text).toContain(`is of merchant ${named}, not of ${BRAZIL}, so`);
   const es = await openConsole(bench, BEN, { locale: 'es' });
   await es.go(`/trace?id=nothing-of-it&merchant=${ARGENTINA}`);
   expect(await es.page.getByRole('alert').innerText()).toContain(named);
@@ -204,9 +218,40 @@ it.each([
   ['report', 'cafe sur'],
   ['reconcile', '--merchant', 'cafe sur'],
   ['trace', 'nothing-of-it', '--merchant', 'Cfae Sur'],
+  ['can-migrate', '700100200 (Café Sur)'],
+  ['rollback-by-alert', 'TillsFail', 'Cfae_Sur'],
+  ['bulk', 'start', 'Cafesur', '--stage', 'shadow', ...why],
+  ['ramp', 'Cafesur', '--steps', '100', '--soak', '1h', '--min-sales', '5', ...why],
 ])('a name in place of an id names the merchant that it is near: %s %s', async (...argv) => {
   const { code, err } = await puente(...argv);
-  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)\./)]);
+  expect([code, err]).toEqual([1, expect.stringMatching(/is not one\. Near it: 700100200 \(Café Sur\)/)]);
+});
+
+it('what was typed is repeated beside other wrong fields, in each language, and in a file of merchants', async () => {
+  const wrong = { merchants: ['Cafesur', 'Zzz'], target: { stage: 'nowhere' }, reason: 'a test' };
+  const { body } = await bench.as(BEN, 'POST', '/api/bulk', wrong);
+  const { message, said } = body as { message: string; said: Said[] }; // the API's shape
+  expect(message).toMatch(
+    /^target\.stage: .*; merchants\.0: .*; 'Cafesur' is not one\. Near it: 700100200 \(Café Sur\); merchants\.1: .*; 'Zzz' is not one$/,
+  );
+  for (const language of ['es', 'pt'] as const)
+    expect(String(html`${saysAll(wordsOf(language), message, said)}`)).toMatch(/“Cafesur” [^“]*Café Sur.*“Zzz”/);
+  const drill = { ...wrong, from: '2030-01-31T03:00:00Z', until: '2030-01-31T04:00:00Z' };
+  expect((await bench.as(EVA, 'POST', '/api/brownouts', drill)).text).toContain('Near it: 700100200 (Café Sur)');
+  const text = 'merchants:\n  - id: Cafesur\n    stage: shadow\n';
+  const file = await bench.as(BEN, 'POST', '/api/plan', { file: 'shops.yaml', text });
+  expect(file.text).toContain("'Cafesur' is not one. Near it: 700100200 (Café Sur)");
+});
+
+it('a refusal stays as it is where the store does not answer', async () => {
+  const refused = new PuenteError('refused', say('refusal.no_stop', { kind: 'qr', merchant: ARGENTINA }));
+  const run = () => Promise.reject(refused);
+  const row = { method: 'GET', path: '/', role: 'viewer', summary: '', answer: z.null(), command: '', run } as const;
+  const person = { name: 'ana', role: 'viewer' } as const;
+  const ask = { path: {}, query: {}, body: undefined, person, signal: new AbortController().signal };
+  const merchantNames = () => Promise.reject(new PuenteError('store_failed', 'The store is gone.'));
+  const parts = { ports: { store: { merchants: { merchantNames } } } } as unknown as OpsParts; // all that it reads
+  await expect(runRow(row, parts, ask)).rejects.toBe(refused);
 });
 
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {
@@ -229,6 +274,9 @@ it('imports CSV and YAML, after a dry run that changes nothing, and refuses what
   expect((await puente('merchants', 'import', '--file', semicolons, ...why)).out).toContain('1 of 1');
   const yaml = file('shops.yaml', `- id: ${MEXICO}\n  name: Tacos Norte\n  tags: [norte]\n`);
   expect((await puente('merchants', 'import', '--file', yaml, '--new', ...why)).out).toContain('1 of 1');
+  const excel = file('excel.csv', '');
+  writeFileSync(excel, `id;name\r\n${BRAZIL};Padaria São José\r\n`, 'latin1');
+  expect((await puente('merchants', 'import', '--file', excel, ...why)).err).toContain('excel.csv is not UTF-8');
   const bad = file('bad.csv', 'merchant,name\n1,x\n');
   expect((await puente('merchants', 'import', '--file', bad, ...why)).err).toContain(
     'bad.csv: The first line must name the columns',
@@ -275,25 +323,29 @@ it('the console shows names and tags, and its search finds merchants by name', a
   expect(await page('/trace?id=nobody')).toContain('role="alert"');
 });
 
-it('a name that is alike is near', () => {
+it('a name that is alike is near', async () => {
   const known = [
     { id: '700100201', settings: { name: 'Café Sur', tags: null } },
     { id: '700100222', settings: { name: null, tags: ['norte 042'] } },
     { id: '700100303', settings: { name: '042', tags: null } },
     { id: '700100404', settings: { name: 'Tienda 7', tags: ['07'] } },
   ];
-  expect(nearMerchants('Cfae Sur', known)).toEqual(['700100201 (Café Sur)']);
-  expect(nearMerchants('sur', known)).toEqual(['700100201 (Café Sur)']);
-  expect(nearMerchants('700100223', known)).toEqual(['700100222']);
-  expect(nearMerchants('Oriente', known)).toEqual([]);
+  expect(await nearMerchants('Cfae Sur', known)).toEqual(['700100201 (Café Sur)']);
+  expect(await nearMerchants('sur', known)).toEqual(['700100201 (Café Sur)']);
+  expect(await nearMerchants('700100223', known)).toEqual(['700100222']);
+  expect(await nearMerchants('Oriente', known)).toEqual([]);
   // Digits are an id; a name or tag of digits is near it, a whole one before a part.
-  expect(nearMerchants('042', known)).toEqual(['700100303 (042)']);
-  expect(nearMerchants('07', known)).toEqual(['700100404 (Tienda 7)']);
-  expect(nearMerchants('norte', known)).toEqual(['700100222']);
-  expect(nearMerchants('.', known)).toEqual([]);
+  expect(await nearMerchants('042', known)).toEqual(['700100303 (042)']);
+  expect(await nearMerchants('07', known)).toEqual(['700100404 (Tienda 7)']);
+  expect(await nearMerchants('norte', known)).toEqual(['700100222']);
+  expect(await nearMerchants('.', known)).toEqual([]);
+  // As this names it, and a longer text by its beginning.
+  expect(await nearMerchants('700100201 (Café Sur)', known)).toEqual(['700100201 (Café Sur)']);
+  const long = { id: '700100505', settings: { name: 'x'.repeat(80), tags: null } };
+  expect(await nearMerchants('x'.repeat(100_000), [...known, long])).toEqual([`700100505 (${long.settings.name})`]);
 });
 
-it('compares what was typed with each merchant a bounded number of times, and looks at each id of a list once', () => {
+it('compares what was typed with each merchant a bounded number of times, and looks at each id of a list once', async () => {
   let reads = 0;
   const known = Array.from({ length: 10_000 }, (_, nth) => ({
     get id() {
@@ -302,7 +354,15 @@ it('compares what was typed with each merchant a bounded number of times, and lo
     },
     settings: { name: `Shop ${nth}`, tags: null },
   }));
-  expect(nearMerchants('70000123', known)).not.toEqual([]);
+  const looked = nearMerchants('70000123', known);
+  const reads_at: number[] = [];
+  while (reads_at.at(-1) !== reads) {
+    reads_at.push(reads);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  // Other work runs in between.
+  expect(reads_at.length).toBeGreaterThan(40);
+  expect(await looked).not.toEqual([]);
   expect(reads).toBeLessThan(3 * known.length);
   const ids = Array.from({ length: 10_000 }, (_, nth) => String(nth));
   let steps = 0;

@@ -8,7 +8,7 @@ import type { Delivery } from './history.ts';
 import type { ReceiverMood } from './steps.ts';
 
 /** Timeout of the product (`docs/field-notes.md` Spec IPN). */
-const PATIENCE_MS = 22_000;
+export const PATIENCE_MS = 22_000;
 const FASTEST_MS = 5;
 const SLOWEST_MS = 300;
 

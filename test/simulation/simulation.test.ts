@@ -2,8 +2,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { check } from './invariants.ts';
+import { judge } from './judge.ts';
 import { showSeed } from './one.ts';
+import { planOf } from './plan.ts';
 import { rerunInProcess, runInProcesses } from './workers.ts';
+import { createSimulatedWorld } from './world.ts';
 
 /** Seeds for every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 250);
@@ -36,6 +40,16 @@ describe('the simulation', () => {
       expect(runs[0]?.length).toBeGreaterThan(20);
       expect(runs[1]).toEqual(runs[0]);
     }
+  });
+
+  it('excuses a busy answer behind the first notice of the sale before only while another of its merchant is under way', async () => {
+    // In seed 1000 a receiver hangs, and four creates that find the end of the sale before are answered 409.
+    const { history, violations } = await judge(createSimulatedWorld(), planOf(1000));
+    expect(violations).toEqual([]);
+    if (history === null) throw new Error('the seed has no history');
+    const deliveries = history.deliveries.filter(({ status }) => status !== null);
+    const busy = check({ ...history, deliveries }).filter(({ text }) => text.startsWith('sale 51 was told that'));
+    expect(busy).toHaveLength(4);
   });
 
   it('tells which seed ended its process, and goes on behind it', async () => {

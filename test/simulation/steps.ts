@@ -19,7 +19,7 @@ export const faults = [
   'missing', // 404 although it exists
   'stale', // a read shows the state of an earlier read
 ] as const;
-/** `other sum`: a read shows another amount than that of the order. Of plans with ramps alone, which it holds. */
+/** `other sum`: a read shows another amount than that of the order. Only in plans with ramps: it stops a ramp. */
 export type FaultName = (typeof faults)[number] | 'other sum';
 
 export type FaultyCall = 'create' | 'get' | 'cancel' | 'refund' | 'any';

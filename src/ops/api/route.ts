@@ -190,8 +190,8 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Prom
   try {
     return await run(row, parts, ask);
   } catch (error) {
-    const typed = [ask.path, ask.query, ask.body].map((fields) => Object(fields).merchant);
-    throw await namingRefusal(parts.ports, error, [...typed, ask.path.id]);
+    // Without names, if the store does not answer.
+    throw error instanceof PuenteError ? await namingRefusal(parts.ports, error).catch(() => error) : error;
   }
 }
 

@@ -8,7 +8,17 @@ import type { ChangedMerchant, importAnswer, MerchantView, StageView } from '../
 import { shopsIn } from '../moves/typed-lists.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { secretOf } from './environment.ts';
-import { type Columns, exitCodes, listed, namedAs, ofOneMerchant, readInput, table, tableOf } from './output.ts';
+import {
+  type Columns,
+  exitCodes,
+  listed,
+  namedAs,
+  ofOneMerchant,
+  readInput,
+  table,
+  tableOf,
+  withName,
+} from './output.ts';
 import { callRow, type Face, type Faces, type Fields, type Given } from './rows.ts';
 
 const NO_MERCHANT = 'No merchant yet: one appears with its first accepted call, or with `puente merchants set`.';
@@ -92,7 +102,7 @@ function importText({ dry_run, merchants }: Imported): string {
   const label = ({ name, tags }: Imported['merchants'][number]['before']): string =>
     [name ?? 'no name', ...tags].join(' ');
   const columns: Columns<Imported['merchants'][number]> = {
-    merchant: 'merchant_id',
+    merchant: ({ merchant_id, before }) => withName(merchant_id, before.name),
     what: 'result',
     before: ({ before }) => label(before),
     after: label,

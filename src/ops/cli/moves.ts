@@ -352,7 +352,8 @@ const brownouts: Columns<BrownoutView> = {
 const counted_brownouts: Columns<BrownoutLine> = {
   ...brownouts,
   'calls refused': ({ calls_refused: calls }) => calls ?? 'deleted by age',
-  'units refused': ({ units_refused: units }) => units ?? 'deleted by age',
+  'units refused': ({ units_refused: units, has_more_units }) =>
+    units === null ? 'deleted by age' : has_more_units ? `at least ${units}` : units,
 };
 
 export const brownoutFaces: Faces = {
@@ -381,7 +382,7 @@ It lasts 24 hours at most, and \`puente brownout abort\` ends it at once.`,
         calls: 'calls',
         first: 'first_at',
         last: 'last_at',
-      })(refused)}${left_out === 0 ? '' : `\n${counted(left_out, 'call')} of units that are not listed`}`,
+      })(refused)}${left_out === 0 ? '' : `\n${counted(left_out, 'call')} not in a row of the list`}`,
   },
   'brownout abort': {
     examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],

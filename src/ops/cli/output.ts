@@ -1,4 +1,5 @@
 /** Output of commands: tables, JSON, files that appear only when complete, and progress on standard error. */
+import { isUtf8 } from 'node:buffer';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -228,13 +229,16 @@ function textWidth(text: string): number {
   return Math.max(...text.split('\n').map((line) => line.length));
 }
 
-/** Reads a whole file; `-` is standard input. @throws PuenteError bad_request with `repair`. */
+/** Reads a whole file; `-` is standard input. @throws PuenteError bad_request with `repair`; for a file that is not UTF-8. */
 export function readInput(file: string, repair: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8');
+    bytes = readFileSync(file === '-' ? STANDARD_INPUT : file);
   } catch (cause) {
     throw new PuenteError('bad_request', `${file} can't be read: ${repair}.`, { cause });
   }
+  if (!isUtf8(bytes)) throw new PuenteError('bad_request', `${file} is not UTF-8: save it as UTF-8, and repeat this.`);
+  return bytes.toString();
 }
 
 const STANDARD_INPUT = 0;

@@ -1,8 +1,9 @@
 /** Brown-outs: the windows there were and will be, who was refused in one, the form that schedules one, and ending one at once. */
 
+import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { type Html, html, timeOf } from '../html.ts';
-import type { BrownoutView } from '../moves/brownouts.ts';
+import type { BrownoutLine, BrownoutView } from '../moves/brownouts.ts';
 import { whomFields, whomOf } from './bulk.ts';
 import { type Form, given, instantOf, type Page, reasonForm, type Visit } from './kit.ts';
 import {
@@ -32,7 +33,7 @@ const windowList: Page = {
         state: stateOf(visit, one),
         merchants: html`<div class="lines">${one.merchants.map((id) => merchantLink(id, one.names[id] ?? null))}</div>`,
         calls_refused: one.calls_refused ?? t('brownouts.deleted'),
-        units_refused: one.units_refused ?? t('brownouts.deleted'),
+        units_refused: unitsOf(words, one),
         reason: one.reason,
         end: endForm(visit, one),
       }));
@@ -64,7 +65,7 @@ const windowPage: Page = {
     const { words, path, ask, signal } = visit;
     const { t } = words;
     const request = { path, signal };
-    const { refused, left_out, calls_refused, units_refused, ...window } = await ask('GET /api/brownouts/:id', request);
+    const { refused, left_out, calls_refused, ...window } = await ask('GET /api/brownouts/:id', request);
     const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
       merchant: merchantLink(merchant, merchant_name),
       unit: unit ?? t('refused_in.no_unit'),
@@ -77,7 +78,7 @@ const windowPage: Page = {
       left_out === 0 ? null : html`<p class="notice warn">${t('refused_in.left_out', { count: left_out })}</p>`;
     const content = html`<p>${stateOf(visit, window)} ${timeOf(words, window.from)} – ${timeOf(words, window.until)}: <span>${window.reason}</span></p>
 <dl class="facts"><dt>${t('brownouts.calls_refused')}</dt><dd>${calls_refused ?? t('brownouts.deleted')}</dd>
-<dt>${t('brownouts.units_refused')}</dt><dd>${units_refused ?? t('brownouts.deleted')}</dd></dl>
+<dt>${t('brownouts.units_refused')}</dt><dd>${unitsOf(words, window)}</dd></dl>
 ${section('refused', t('refused_in.units'), html`${table(words, 'refused_in', t('refused_in.units'), rows, t('refused_in.nobody'))}${more}`, t('refused_in.lead'))}
 <p><a href="/brownouts">${t('brownouts.title')}</a></p>`;
     return { title: t('refused_in.title'), content };
@@ -85,6 +86,12 @@ ${section('refused', t('refused_in.units'), html`${table(words, 'refused_in', t(
 };
 
 export const brownoutPages: readonly Page[] = [windowList, windowPage];
+
+function unitsOf({ t, number }: Words, one: Pick<BrownoutLine, 'units_refused' | 'has_more_units'>): string | number {
+  const { units_refused: units, has_more_units } = one;
+  if (units === null) return t('brownouts.deleted');
+  return has_more_units ? t('brownouts.at_least', { count: number(units) }) : units;
+}
 
 function stateOf({ words }: Visit, { state }: Pick<BrownoutView, 'state'>): Html {
   return badge(state === 'running' ? 'warn' : 'shadow', words.t(`brownout.${state}`));

@@ -79,6 +79,8 @@ function textOf(sent: Fields, too_long: 'file.long' | 'input.import_long'): stri
   if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say(too_long, { most: LONGEST_TEXT }));
   // A browser sends others of them in the second form than it was sent.
   if (/[^\P{Cc}\t\r\n]/u.test(text)) throw new PuenteError('bad_request', say('input.plain_text', {}));
+  // In place of characters that were lost when the file was read in another encoding.
+  if (text.includes('\uFFFD')) throw new PuenteError('bad_request', say('input.damaged', {}));
   return text;
 }
 
@@ -117,7 +119,7 @@ function importTable(words: Words, { dry_run, merchants }: Imported): Html {
   const label = ({ name, tags }: Imported['merchants'][number]['before']): string => [name ?? '–', ...tags].join(' ');
   const changed = merchants.filter(isChanged);
   const rows = changed.map((one) => ({
-    merchant: merchantLink(one.merchant_id, null),
+    merchant: merchantLink(one.merchant_id, one.before.name),
     result: badge('good', t(`imported.${one.result}`)),
     before: label(one.before),
     after: label(one),
@@ -246,8 +248,9 @@ const erasing = pageOf({
   path: '/merchants/:id/erase',
   name: 'erase',
   kind: 'danger',
-  async fields({ words: { t }, path: { id = '' } }, { drop_notices }) {
-    return html`<div class="target">${merchantLink(id, null)}${field.tick('drop_notices', t('command.erase_notices'), drop_notices)}</div>`;
+  async fields({ words: { t }, ask, path: { id = '' } }, { drop_notices }) {
+    const { name } = await ask('GET /api/merchants/:id', { path: { id } });
+    return html`<div class="target">${merchantLink(id, name)}${field.tick('drop_notices', t('command.erase_notices'), drop_notices)}</div>`;
   },
   async look(visit, sent) {
     const { words, path } = visit;

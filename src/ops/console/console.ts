@@ -109,7 +109,7 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
     requireFormToken(kit, request);
     const done = await form.send(visit, sent);
     if (typeof done === 'string') response.redirect(303, done);
-    else sendPage(response, layout(kit.files, visit, request.path, await withName(form, visit, done)));
+    else sendPage(response, layout(kit.files, visit, request.path, await withName(form, visit, request, done)));
   } catch (error) {
     if (visit.signal.aborted) return; // as in `showPage`
     if (!(error instanceof PuenteError)) throw error;
@@ -135,7 +135,7 @@ async function sendFile(kit: Kit, file: Download, visit: Visit, request: Request
 }
 
 async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
-  const { shown, refused } = await shownOrRefused(page, visit);
+  const { shown, refused } = await shownOrRefused(page, visit, request);
   if (refused !== null) setRefusal(response, refused);
   // The POST path of a refused form may have no page.
   const here = request.method === 'GET' ? request.originalUrl : page.path.includes(':') ? '/' : page.path;
@@ -143,19 +143,31 @@ async function answer(kit: Kit, page: Page, visit: Visit, request: Request, resp
 }
 
 /** A refusal replaces the content of the page. */
-async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown; refused: PuenteError | null }> {
+async function shownOrRefused(
+  page: Page,
+  visit: Visit,
+  request: Request,
+): Promise<{ shown: Shown; refused: PuenteError | null }> {
   try {
-    return { shown: await withName(page, visit, await page.show(visit)), refused: visit.refused };
+    return { shown: await withName(page, visit, request, await page.show(visit)), refused: visit.refused };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     return { shown: { title: visit.words.t('refused.title'), content: html`` }, refused: error };
   }
 }
 
-/** Titles about a merchant by its id have its name, too, such as `Merchant 700100200 · Café Sur`. */
-async function withName({ path }: Pick<Page, 'path'>, { ask, path: { id = '' } }: Visit, shown: Shown): Promise<Shown> {
-  if (!path.startsWith('/merchants/:id')) return shown;
-  const { name } = await ask('GET /api/merchants/:id', { path: { id } });
+/**
+ * Titles about a merchant by its id have its name, too, such as `Merchant 700100200 · Café Sur`; not where it can't be read: an act that
+ * was made must not look refused. A part that htmx loads leaves the title as it is.
+ */
+async function withName(
+  { path }: Pick<Page, 'path'>,
+  { ask, path: { id = '' } }: Visit,
+  request: Request,
+  shown: Shown,
+): Promise<Shown> {
+  if (!path.startsWith('/merchants/:id') || request.headers['hx-request'] === 'true') return shown;
+  const { name } = await ask('GET /api/merchants/:id', { path: { id } }).catch(() => ({ name: null }));
   return name === null ? shown : { ...shown, title: `${shown.title} · ${name}` };
 }
 

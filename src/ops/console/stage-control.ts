@@ -56,7 +56,7 @@ function targetForm({ words: { t } }: Visit, view: MerchantView, target: Partial
   const kinds = routedKinds.map((one) => [one, t(`kind.${one}`)] as const);
   const path = merchantPath(view.id);
   const now = view.in_force.intents;
-  return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML">
+  return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML ignoreTitle:true">
 ${field.select('stage', t('stage.to'), targets, target.stage ?? now.intended, 'to')}
 ${field.select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...kinds], target.kind)}
 ${field.percent('share', t('stage.share'), target.share)}

@@ -77,10 +77,10 @@ const refusedUnit = z.object({
   last_at: time,
 });
 
-/** Rows that are listed, those with most calls first. */
+/** Rows that are listed, those with most calls first. Each merchant of the window has an equal share, and more where others leave it. */
 const MOST_REFUSED = 5_000;
-/** Rows that are told apart while the calls are read: a broken till may name a new unit in each of them. */
-const MOST_TOLD_APART = 50_000;
+/** Rows that are counted separately while the calls are read, an equal share of each merchant: a broken till may name a new unit in each. */
+const MOST_COUNTED = 50_000;
 
 const refusals = z
   .int()
@@ -89,9 +89,12 @@ const refusals = z
 /** A window in a list. */
 export const brownoutLine = brownoutView.extend({
   calls_refused: refusals,
-  units_refused: refusals.describe(
-    `as the calls; ${MOST_TOLD_APART} rows of unit and operation are told apart at most`,
-  ),
+  units_refused: refusals.describe('as the calls'),
+  has_more_units: z
+    .boolean()
+    .describe(
+      `there are at least so many: ${MOST_COUNTED} rows of unit and operation are counted separately at most, an equal share of each merchant`,
+    ),
 });
 export type BrownoutLine = z.infer<typeof brownoutLine>;
 export const brownoutPage = brownoutLine.extend({
@@ -163,7 +166,7 @@ async function withRefused(
   signal: AbortSignal,
 ): Promise<z.infer<typeof brownoutPage>> {
   const view = await viewOf(ports, scheduled);
-  const { refused, calls } = await refusedIn(ports, scheduled, view.names, signal);
+  const { refused, calls, has_more_units } = await refusedIn(ports, scheduled, view.names, signal);
   const units = new Set(refused.flatMap(({ merchant, unit }) => (unit === null ? [] : [`${merchant} ${unit}`])));
   const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
   const { from } = scheduled.window;
@@ -172,18 +175,42 @@ async function withRefused(
     oldest === undefined
       ? from >= ports.clock.now() - ports.settings.evidence.kept_ms
       : oldest.sequence === 1 || oldest.at <= from;
-  const counts = { calls_refused: is_whole ? calls : null, units_refused: is_whole ? units.size : null };
-  const listed = refused.slice(0, MOST_REFUSED);
+  const counts = {
+    calls_refused: is_whole ? calls : null,
+    units_refused: is_whole ? units.size : null,
+    has_more_units,
+  };
+  const isInShare = sharesOf(scheduled, MOST_REFUSED);
+  const { own = [], more = [] } = Object.groupBy(refused, ({ merchant }) => (isInShare(merchant) ? 'own' : 'more'));
+  const listed = [...own, ...more].slice(0, MOST_REFUSED).toSorted(byCalls);
   return { ...view, ...counts, refused: listed, left_out: listed.reduce((left, one) => left - one.calls, calls) };
+}
+
+/** Shares rows among the merchants of a window. @returns whether the next row of a merchant is in its share. */
+function sharesOf({ merchants }: Scheduled, most: number): (merchant: string) => boolean {
+  const taken = new Map<string, number>();
+  return (merchant) => {
+    const own = taken.get(merchant) ?? 0;
+    taken.set(merchant, own + 1);
+    return own < most / merchants.length;
+  };
+}
+
+function byCalls(one: z.infer<typeof refusedUnit>, other: z.infer<typeof refusedUnit>): number {
+  return other.calls - one.calls;
 }
 
 /** Most calls first, and the number of all calls, from the exchanges that are stored; evidence that was shed under load is not in it. */
 async function refusedIn(
   { store }: Ports,
-  { window: { from, until, aborted_at }, merchants }: Scheduled,
+  scheduled: Scheduled,
   names: BrownoutView['names'],
   signal: AbortSignal,
-): Promise<{ refused: z.infer<typeof refusedUnit>[]; calls: number }> {
+): Promise<{ refused: z.infer<typeof refusedUnit>[]; calls: number; has_more_units: boolean }> {
+  const { window, merchants } = scheduled;
+  const { from, until, aborted_at } = window;
+  const isInShare = sharesOf(scheduled, MOST_COUNTED);
+  let has_more_units = false;
   const found_by = new Map<string, z.infer<typeof refusedUnit>>();
   let all = 0;
   // The one refusal that is neither a fault of anybody nor a shop's affair: 503 and business.
@@ -198,7 +225,10 @@ async function refusedIn(
         const key = `${merchant_id} ${unit} ${operation}`;
         const known = found_by.get(key);
         all++;
-        if (known === undefined && found_by.size >= MOST_TOLD_APART) continue;
+        if (known === undefined && !isInShare(merchant_id)) {
+          has_more_units = true;
+          continue;
+        }
         const first_at = known?.first_at ?? iso(at);
         const calls = (known?.calls ?? 0) + 1;
         found_by.set(key, {
@@ -212,7 +242,7 @@ async function refusedIn(
         });
       }
     }
-  return { refused: [...found_by.values()].toSorted((one, other) => other.calls - one.calls), calls: all };
+  return { refused: [...found_by.values()].toSorted(byCalls), calls: all, has_more_units };
 }
 
 /** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */

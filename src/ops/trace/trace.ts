@@ -77,7 +77,7 @@ export async function traceOf(ports: Ports, requested: string, merchant_id?: str
     const id = maskText(requested.slice(0, LONGEST_SHOWN), true);
     const of = { id, merchant: merchant_id ?? '' };
     if (merchant_id !== undefined) throw new PuenteError('not_found', say('refusal.unknown_id_of', of));
-    const near = nearMerchants(requested, await knownMerchants(ports));
+    const near = await nearMerchants(requested, await knownMerchants(ports));
     throw new PuenteError('not_found', [
       say('refusal.unknown_id', { id }),
       ...(near.length === 0 ? [] : [say('refusal.trace_merchant', { near })]),

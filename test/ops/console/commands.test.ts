@@ -122,15 +122,32 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await look(`\n\n- id: "${ARGENTINA}"\n  name: Café; Sur\n`);
     expect(await page.getByLabel('Content of the file').inputValue()).toMatch(/^\n\n- id/);
     // A chosen file is read into the field, and sent as if it were pasted.
-    const choose = (name: string, text: string) =>
-      page.getByLabel('Or choose the file').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+    const choose = (name: string, text: string, encoding: BufferEncoding = 'utf8') =>
+      page
+        .getByLabel('Or choose the file')
+        .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text, encoding) });
     const field = page.getByLabel('Content of the file');
     await choose('shops.csv', `\uFEFFid;name\n${ARGENTINA};Café Norte\n`);
     await expect.poll(() => field.inputValue()).toBe(`id;name\n${ARGENTINA};Café Norte\n`);
     await page.getByRole('button', { name: 'Show what would change' }).click();
     await page.getByText('1 merchant of 1 would be changed.').waitFor();
-    await choose('long.csv', `id,name\n${'a'.repeat(2_000_000)}`);
-    await expect.poll(async () => (await field.inputValue()).length).toBe(400_001);
+    // A spreadsheet in Spanish or Portuguese writes Windows-1252, with the lines of Windows.
+    await choose('excel.csv', `id;name\r\n${ARGENTINA};Café Sur\r\n${BRAZIL};São José`, 'latin1');
+    await expect.poll(() => field.inputValue()).toBe(`id;name\n${ARGENTINA};Café Sur\n${BRAZIL};São José`);
+    await look(`id;name\n${ARGENTINA};Caf\uFFFD Sur`);
+    await page.getByRole('alert').getByText('save the file as UTF-8', { exact: false }).waitFor();
+    // While a file is read, and when it can't be, the text before it is not sent.
+    await field.fill(`id,name\n${ARGENTINA},Other`);
+    await page.evaluate('File.prototype.slice = () => { throw new Error("The file is gone"); }');
+    await choose('gone.csv', 'id,name\n');
+    await expect
+      .poll(() => page.evaluate('document.querySelector("#chosen").validationMessage'))
+      .toContain('The file is gone');
+    await page.getByRole('button', { name: 'Show what would change' }).click();
+    expect(await field.inputValue()).toBe('');
+    await go('/import');
+    await choose('long.csv', `id,name\r\n${'漢'.repeat(400_000)}`);
+    await expect.poll(async () => (await field.inputValue()).length).toBe(100_001);
     await page.getByRole('button', { name: 'Show what would change' }).click();
     await page.getByRole('alert').getByText('A page takes 100000 characters at most', { exact: false }).waitFor();
     expect(ben.problems).toEqual([]);

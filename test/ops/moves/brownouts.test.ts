@@ -80,7 +80,27 @@ it('a till that names a new unit in each call takes no more memory than 50,000 r
   await harness.store.exchanges.recordExchanges(calls);
   const window = await viewRefused(ports, 'first', signal);
   // Two rows were there before; one of them has no unit.
-  expect(window).toMatchObject({ calls_refused: 50_012, units_refused: 49_999, left_out: 45_012 });
+  expect(window).toMatchObject({
+    calls_refused: 50_012,
+    units_refused: 49_999,
+    has_more_units: true,
+    left_out: 45_012,
+  });
+  const [, , line] = await viewBrownouts(ports, undefined, signal);
+  expect(line).toMatchObject({ id: 'first', units_refused: 49_999, has_more_units: true });
+});
+
+it('such a till leaves the other merchants of its window their rows, in memory and in the list', async () => {
+  const calls = Array.from({ length: 50_010 }, (_, nth) => refused(SECOND + 10 + nth, { unit: `point:T${nth}` }));
+  const others = Array.from({ length: 1_000 }, (_, nth) =>
+    refused(SECOND + 100_000 + nth, { merchant_id: OTHER_MERCHANT, unit: `point:O${nth}` }),
+  );
+  await harness.store.exchanges.recordExchanges([...calls, ...others]);
+  const { refused: rows, ...window } = await viewRefused(ports, 'second', signal);
+  expect(window).toMatchObject({ calls_refused: 51_014, units_refused: 26_001, has_more_units: true });
+  expect(rows).toHaveLength(5_000);
+  // Two of its units were refused before.
+  expect(rows.filter(({ merchant }) => merchant === OTHER_MERCHANT)).toHaveLength(1_002);
 });
 
 it('a window of many merchants is counted in one pass, without the calls of others', async () => {

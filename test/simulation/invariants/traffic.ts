@@ -1,6 +1,7 @@
 /** I9–I11, I13–I15: lanes, units, secrets, memory, and the number and kind of upstream calls. */
 import { createHash } from 'node:crypto';
 import type { LinkRow, Order, TillCall, UpstreamCall } from '../history.ts';
+import { PATIENCE_MS } from '../receivers.ts';
 import { type Evidence, isTaken, type Rule, wasHeardOf } from './evidence.ts';
 
 /** Repeats of the completer in ten seconds, beside those of tills: at 1, 2 and 4 s, three tries each. */
@@ -156,17 +157,26 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
 
 /**
  * The call itself found that the terminal's sale before has ended, and the first notice of that is under way, or waits
- * behind others of a receiver that hangs: a till might take it for one of its new sale. The next call goes on
- * (`docs/protocol.md` §3.9).
+ * behind one that its merchant's receiver does not answer: a till might take it for one of its new sale. The next call
+ * goes on (`docs/protocol.md` §3.9).
  */
-function isNoticeTried({ deliveries, links, upstream }: Evidence, { unit, merchant_id, from, to }: TillCall): boolean {
+function isNoticeTried({ deliveries, links, order, upstream }: Evidence, call: TillCall): boolean {
+  const { unit, merchant_id, from } = call;
+  const to = call.to ?? from;
+  const isBusyThroughout = deliveries.some(
+    ({ url, status, at }) =>
+      status === null && new URL(url).pathname.endsWith(`/${merchant_id}`) && at <= from && at + PATIENCE_MS >= to,
+  );
   const here = links.filter((link) => link.merchant_id === merchant_id && link.slot === unit);
   return here.some(({ legacy_id, order_id }) => {
     const first = deliveries.find(({ topic, subject }) => topic === 'point' && subject === legacy_id);
     if (first === undefined || first.at < from) return false;
-    if (first.at <= (to ?? from)) return first.status === null;
-    return upstream.some(
-      ({ name, path, at }) => name === 'get' && path.endsWith(`/${order_id}`) && at >= from && at <= (to ?? from),
+    if (first.at <= to) return first.status === null;
+    const ended_at = order.get(order_id ?? '')?.ended_at ?? Number.POSITIVE_INFINITY;
+    return (
+      isBusyThroughout &&
+      ended_at <= to &&
+      upstream.some(({ name, path, at }) => name === 'get' && path.endsWith(`/${order_id}`) && at >= from && at <= to)
     );
   });
 }
