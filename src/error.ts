@@ -25,20 +25,24 @@ export class PuenteError extends Error {
   readonly facts: Readonly<Record<string, string | number | boolean>>;
   /** The message by its codes, one per sentence, for other languages; empty without codes. */
   readonly said: readonly Said[];
+  /** Separates two sentences of the message, in each language. */
+  readonly between: string;
 
-  /** @param message a text, or its sentences. @param options.between separates two of them. */
+  /** @param message a text, or its sentences. */
   constructor(
     code: ErrorCode,
     message: string | Spoken | readonly Spoken[],
     options: { facts?: Record<string, string | number | boolean>; cause?: unknown; between?: string } = {},
   ) {
     const sentences = typeof message === 'string' ? [] : [message].flat();
-    const text = typeof message === 'string' ? message : sentences.map((one) => one.text).join(options.between ?? ' ');
+    const between = options.between ?? ' ';
+    const text = typeof message === 'string' ? message : sentences.map((one) => one.text).join(between);
     super(text, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'PuenteError';
     this.code = code;
     this.facts = options.facts ?? {};
     this.said = sentences.map(({ said }) => said);
+    this.between = between;
   }
 }
 
