@@ -25,7 +25,7 @@ export class PuenteError extends Error {
   readonly facts: Readonly<Record<string, string | number | boolean>>;
   /** The message by its codes, one per sentence, for other languages; empty without codes. */
   readonly said: readonly Said[];
-  /** Separates two sentences of the English text. */
+  /** Separates two sentences of the message, in each language. */
   readonly between: string;
 
   /** @param message a text, or its sentences. */

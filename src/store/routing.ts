@@ -26,7 +26,7 @@ import {
 import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
 
 /**
- * `saveLegacySale` @throws PuenteError not_found for an id without a row. Times are epoch ms; lists by reference are
+ * `saveLegacySale` @throws PuenteError not_found for an id without a row, or in another state. Times are epoch ms; lists by reference are
  * newest first, open sales oldest first.
  */
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
@@ -41,12 +41,12 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
   return {
     async saveLegacySale(id, change) {
       const at = now();
-      const steps: Step[] = [{ write: 'update_legacy_sale', values: [...valuesOfChange(change, at), id], changes: 1 }];
+      const steps: Step[] = [{ write: 'update_legacy_sale', values: valuesOfChange(change, at, id), changes: 1 }];
       if (change.state === 'OPEN' || change.slot !== undefined)
         steps.push({ write: 'end_earlier_legacy_sales', values: [at, id, at - LATE_EFFECT_MS] });
       const result = await writer.commit({ steps });
       if (result.kind === 'done') return;
-      throw new PuenteError('not_found', `There is no sale ${id} created on legacy: nothing was changed.`);
+      throw new PuenteError('not_found', `There is no such sale ${id} created on legacy: nothing was changed.`);
     },
     legacySale: one(`SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`),
     openLegacySales: list(
@@ -75,8 +75,8 @@ export function doubtLegacySales(now: number): Unit {
   return { steps: [{ write: 'doubt_legacy_sales', values: [now] }] };
 }
 
-/** The values of `update_legacy_sale`, in its order and before its id. */
-function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
+/** The values of `update_legacy_sale`, in its order. */
+function valuesOfChange(change: LegacySaleChange, now: number, id: string): Value[] {
   const given = (value: string | null | undefined): Value[] => (value === undefined ? [0, null] : [1, value]);
   return [
     change.state ?? null,
@@ -88,6 +88,8 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
     change.end_state ?? null,
     change.amount ?? null,
     change.state === undefined ? null : (change.at ?? now),
+    id,
+    change.only_while ?? null,
   ];
 }
 

@@ -175,7 +175,8 @@ const declared = {
     update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE WHEN ? = 1 THEN ? ELSE legacy_id END,
       unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
-      ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), amount = coalesce(?, amount), updated_at = coalesce(?, updated_at) WHERE id = ?`,
+      ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), amount = coalesce(?, amount), updated_at = coalesce(?, updated_at)
+      WHERE id = ? AND state = coalesce(?, state)`,
     /**
      * Of earlier sales without an answer only those end that can't take effect any more. Rows of `ANY_POINT_OF_SALE`
      * concern the same point of sale only when they have the same unit.

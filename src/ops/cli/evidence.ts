@@ -192,10 +192,15 @@ const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
 );
 
 function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, ...one }: DecommissionView): string {
+  const { quiet_days_needed: needed } = one;
+  const quiet =
+    quiet_days === 0
+      ? 'no whole UTC day has'
+      : `${counted(quiet_days ?? 0, 'whole UTC day')} ${quiet_days === 1 ? 'has' : 'have'}`;
   const last =
     day === null
-      ? 'never called'
-      : `last called on ${day}, ${quiet_days === 0 ? 'less than a day' : counted(quiet_days ?? 0, 'whole day')} ago`;
+      ? `never called; ${needed} whole UTC days without a call are needed`
+      : `last called on ${day}; since then ${quiet} passed without a call, and ${needed} are needed`;
   const units = table(
     {
       unit: 'unit',
@@ -213,13 +218,13 @@ function useText({ merchant_id, name, may_go, last_legacy_day: day, quiet_days, 
   const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
   return [
     `${namedAs(merchant_id, name)} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${one.why}`,
-    `Open on legacy: ${one.open_on_legacy}. Legacy was ${last}; ${one.quiet_days_needed} quiet days are needed.`,
+    ...(may_go
+      ? [`The certificate, or what it needs: puente report ${merchant_id} --format html --output certificate.html`]
+      : []),
+    `Open on legacy: ${one.open_on_legacy}. Legacy was ${last}.`,
     ...(calls.length === 0
       ? []
-      : [
-          `\nWhat called legacy in these ${one.quiet_days_needed} days (${counted(calls.length, 'operation')}):`,
-          ...calls,
-        ]),
+      : [`\nWhat called legacy in these ${needed} days (${counted(calls.length, 'operation')}):`, ...calls]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,
   ].join('\n');
 }

@@ -222,8 +222,10 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
   ].join('\n');
 }
 
+type Done = Extract<ReconcileNews, { news: 'done' }>;
+
 interface Reconciled {
-  done: Extract<ReconcileNews, { news: 'done' }>;
+  done: Done;
   mismatches: (MismatchView & { repaired: boolean })[];
   unread: Unread[];
 }
@@ -238,24 +240,25 @@ export const reconcileFaces: Faces = {
     exits: {
       done: 'nothing differs any more',
       blocked: 'something is left that differs',
-      inconclusive: 'not everything could be compared',
+      inconclusive: 'not everything could be compared, or asked about on legacy',
     },
     ask(given) {
       const mismatches: Reconciled['mismatches'] = [];
       const unread: Unread[] = [];
       return newsOf<ReconcileNews, Reconciled>(given, 'reconciliation', (news) => {
         if (news.news === 'done') return { result: { done: news, mismatches, unread } };
-        if (news.news === 'progress') return `${news.checked} checked, ${news.mismatches} differ`;
+        if (news.news === 'progress')
+          return `${news.checked} checked, ${news.mismatches} differ${news.asked_on_legacy === 0 ? '' : `, ${counted(news.asked_on_legacy, 'sale')} asked about on legacy`}`;
         if (news.news === 'mismatch') mismatches.push({ ...news.mismatch, repaired: news.repaired });
         else unread.push(news);
         return `${mismatches.length} differ`;
       });
     },
     text: reconciledText,
-    // A link that could not be read may differ.
+    // What could not be read may differ.
     exit({ done, mismatches }: Reconciled) {
       if (mismatches.some(({ repaired }) => !repaired)) return exitCodes.blocked;
-      return done.unreadable > 0 || done.left_out ? exitCodes.inconclusive : exitCodes.done;
+      return done.unreadable > 0 || done.left_out || done.not_asked > 0 ? exitCodes.inconclusive : exitCodes.done;
     },
   },
 };
@@ -283,7 +286,7 @@ function reconciledText(
     value === undefined ? [] : [`--${name} ${value}`],
   );
   const command = ['puente reconcile', ...same, '--apply --reason …'].join(' ');
-  const legacy = openOnLegacy(done.open_on_legacy, apply === true ? null : command);
+  const legacy = onLegacy(done, apply === true ? null : command);
   if (mismatches.length === 0) return sums + cut + legacy;
   const shown = table(
     {
@@ -302,10 +305,17 @@ function reconciledText(
 }
 
 /** @param command that asks legacy; null when it was asked. */
-function openOnLegacy(count: number, command: string | null): string {
-  if (count === 0) return '';
-  const known = `\n${counted(count, 'sale')} on legacy ${count === 1 ? 'is' : 'are'} not known to have ended`;
-  return command === null ? `${known}, also to legacy.` : `${known}. Ask legacy: ${command}`;
+function onLegacy({ open_on_legacy: open, ended_on_legacy: ended, not_asked }: Done, command: string | null): string {
+  const were = (count: number): string => (count === 1 ? 'was' : 'were');
+  const done = ended === 0 ? '' : `\n${counted(ended, 'sale')} on legacy ${were(ended)} ended, as legacy shows.`;
+  if (open === 0) return done;
+  const known = `\n${counted(open, 'sale')} on legacy ${open === 1 ? 'is' : 'are'} not known to have ended`;
+  if (command !== null) return `${known}. Ask legacy: ${command}`;
+  const left =
+    not_asked === 0
+      ? 'legacy shows no final state'
+      : `${not_asked} ${were(not_asked)} not asked about (no usable token of the merchant, no answer, or too many for one run)`;
+  return `${done}${known}: ${left}.`;
 }
 
 export const backupFaces: Faces = {

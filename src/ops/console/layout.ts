@@ -82,9 +82,9 @@ export function formToken(value: string): Html {
 }
 
 /** A refusal in the reader's language; the API's sentences contain the repair. */
-export function refusal(words: Words, { code, message, said }: PuenteError): Html {
+export function refusal(words: Words, { code, message, said, between }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
-<p>${saysAll(words, message, said)}</p></div>`;
+<p>${saysAll(words, message, said, between)}</p></div>`;
 }
 
 function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {

@@ -69,7 +69,7 @@ export async function unlessUnseen<Answer>(
     return shownOf(await answer);
   } catch (error) {
     if (!isUnseen(error)) throw error;
-    return html`<p class="notice warn">${saysAll(words, error.message, error.said)}</p>`;
+    return html`<p class="notice warn">${saysAll(words, error.message, error.said, error.between)}</p>`;
   }
 }
 

@@ -28,12 +28,13 @@ export const reconcileForm: Form = {
   path: '/reconcile',
   page: reconcilePage,
   async send(visit, { merchant = '', since = '', reason }) {
-    await run(visit, { merchant, since }, { apply: true, reason });
-    return linkTo('/reconcile', { compare: 'true', merchant, since, done: 'reconciled' });
+    const { ended_on_legacy: ended, not_asked } = (await run(visit, { merchant, since }, { apply: true, reason })).done;
+    const asked = ended + not_asked === 0 ? {} : { ended: String(ended), not_asked: String(not_asked) };
+    return linkTo('/reconcile', { compare: 'true', merchant, since, done: 'reconciled', ...asked });
   },
 };
 
-async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): Promise<Html> {
+async function comparison(visit: Visit, { merchant = '', since = '', ended, not_asked }: Fields): Promise<Html> {
   const { words } = visit;
   const { t } = words;
   const { mismatches, unread, done } = await run(visit, { merchant, since }, {});
@@ -50,11 +51,15 @@ async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): 
     merchant: merchantLink(one.merchant_id, one.merchant_name),
     sale: saleLink(one),
   }));
+  const asked =
+    ended === undefined
+      ? null
+      : html`<p>${t('reconcile.asked_legacy', { ended: Number(ended), not_asked: Number(not_asked) })}</p>`;
   const is_repairable = open_on_legacy > 0 || mismatches.some(({ repair }) => repair !== 'none');
   return section(
     'mismatches',
     t('reconcile.found'),
-    html`<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null} ${open_on_legacy > 0 ? t('reconcile.on_legacy', { count: open_on_legacy }) : null}</p>
+    html`${asked}<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null} ${open_on_legacy > 0 ? t('reconcile.on_legacy', { count: open_on_legacy }) : null}</p>
 ${table(words, 'reconcile', t('reconcile.found'), rows, t('reconcile.none'))}${is_repairable ? form : null}
 ${unread.length === 0 ? null : html`<h3>${t('reconcile.unread')}</h3>${table(words, 'reconcile', t('reconcile.unread'), unread_rows)}`}`,
   );

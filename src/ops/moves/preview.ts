@@ -190,13 +190,15 @@ export const drainView = z.object({
     units: z.array(openUnit.extend({ notices_pending: z.int() })),
   }),
   legacy: openSide.extend({ units: z.array(openUnit) }),
-  safe_to_close_at: time.nullable().describe('Null while a sale is open beyond its lifetime.'),
+  safe_to_close_at: time
+    .nullable()
+    .describe('When the orders open now have ended; null while one is open beyond its lifetime.'),
   says: z.string(),
   said: z.array(said),
 });
 export type DrainView = z.infer<typeof drainView>;
 
-/** `safe_to_close_at`: from then on no order can be open; null while a sale outlives its lifetime. */
+/** `safe_to_close_at`: by then the orders open now have ended; null while a sale outlives its lifetime. */
 export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
   const { name, in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;

@@ -11,7 +11,7 @@ import type { Ports } from '../ports.ts';
 /** Days without a call after which legacy is not needed: each weekday's tills have had their turn. */
 export const QUIET_DAYS = 7;
 
-const quiet_days = z.int().min(0).nullable().describe('whole days since then');
+const quiet_days = z.int().min(0).nullable().describe('whole UTC days since the day of that call');
 
 export const legacyUseView = z.object({
   last_legacy_day: z.iso
@@ -163,7 +163,7 @@ function dayIn(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-/** Most calls are stored by their day, so it counts as if it had ended with one. */
+/** Most calls are stored by day only, so a call counts as made at the end of its day. */
 function quietSince(day: number, now: number): number {
   return daysSince((day + 1) * DAY_MS, now);
 }

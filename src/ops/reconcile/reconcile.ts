@@ -7,7 +7,6 @@ import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
-import { hasEnded } from '../../proxy/routing/legacy-sale-end.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { type AdvanceRules, hasEndedRefund } from '../../proxy/sales/order-transition.ts';
@@ -28,6 +27,7 @@ import { DAY_MS, HOUR_MS, merchantId, reason } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type Named, named } from '../seen.ts';
 import { noteAgreement, noteMismatch } from './mismatches.ts';
+import { endOnLegacy, type OnLegacy } from './on-legacy.ts';
 
 /** Links per page; other work runs between two pages. */
 const PAGE = 200;
@@ -46,7 +46,7 @@ export const reconcileAsk = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes, and end sales on legacy that legacy shows as ended',
+      'repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes, and end sales on legacy of which legacy shows a final state (of a merchant whose new work is all on orders, or of the one named)',
     ),
   reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
 });
@@ -57,31 +57,32 @@ export type MismatchView = Named<Omit<Mismatch, 'what'>> & { what: string; said:
 export type ReconcileNews =
   | { news: 'mismatch'; mismatch: MismatchView; repaired: boolean }
   | ({ news: 'unread' } & Unread)
-  | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
+  | { news: 'progress'; checked: number; unreadable: number; mismatches: number; asked_on_legacy: number }
   | ({ news: 'done' } & Tally);
 
 type SaleIds = Pick<Mismatch, 'merchant_id' | 'legacy_id' | 'order_id'>;
 /** Without a credential, or not answered by upstream. */
 export type Unread = Named<SaleIds>;
 
-interface Tally {
+interface Tally extends OnLegacy {
   checked: number;
   unreadable: number;
   mismatches: number;
   repaired: number;
-  /** Sales on legacy that are not known to have ended. */
-  open_on_legacy: number;
   /** True when a merchant has more open links than one run compares. */
   left_out: boolean;
 }
 
 /** Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail. */
 export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
-  const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, open_on_legacy: 0, left_out: false };
+  const on_legacy: OnLegacy = { open_on_legacy: 0, asked_on_legacy: 0, ended_on_legacy: 0, not_asked: 0 };
+  const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, ...on_legacy, left_out: false };
   let is_through = false;
   try {
     yield* compareAll(ports, ask, tally);
     yield* adoptAll(ports, ask, tally);
+    // The slowest is last.
+    for await (const _asked of endOnLegacy(ports, ask, tally)) yield progressOf(tally);
     is_through = true;
   } finally {
     if (ask.apply)
@@ -109,25 +110,11 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
       seen.add(link.legacy_id);
       yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
     }
-    tally.open_on_legacy += await openOnLegacy(ports, merchant, ask.apply);
   }
   for await (const link of changedSince(ports, since, ask.merchant)) {
     if (seen.has(link.legacy_id)) continue;
     yield* report(ports, ask, tally, link, await compare(ports, link, ask.apply));
   }
-}
-
-/**
- * How many sales of a merchant are open on legacy. With `apply` legacy is asked first: otherwise only the next create of
- * a unit asks, and the last sale of an idle one would keep the merchant from being complete for weeks.
- */
-async function openOnLegacy(ports: Ports, merchant: string, apply: boolean): Promise<number> {
-  const { store, clock, settings } = ports;
-  const open = await store.legacy_sales.openLegacySales(merchant, clock.now(), MOST_LIVE);
-  const token = apply && open.length > 0 ? await credentialOf(ports, merchant) : null;
-  if (token === null) return open.length;
-  for (const sale of open) await hasEnded(ports, sale, token, clock.now() + settings.reads.timeout_ms);
-  return (await store.legacy_sales.openLegacySales(merchant, clock.now(), MOST_LIVE)).length;
 }
 
 /** Looks at each order once, however many events name it. */
@@ -190,8 +177,11 @@ async function* report(
     for (const one of await named(ports, [mismatch]))
       yield { news: 'mismatch', mismatch: { ...one, what, said }, repaired };
   }
-  const { checked, unreadable, mismatches } = tally;
-  if (checked % PROGRESS_EVERY === 0) yield { news: 'progress', checked, unreadable, mismatches };
+  if (tally.checked % PROGRESS_EVERY === 0) yield progressOf(tally);
+}
+
+function progressOf({ checked, unreadable, mismatches, asked_on_legacy }: Tally): ReconcileNews {
+  return { news: 'progress', checked, unreadable, mismatches, asked_on_legacy };
 }
 
 /** `unread`: no credential, or no answer of upstream. Null: both agree. */

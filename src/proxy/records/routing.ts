@@ -49,6 +49,8 @@ export interface LegacySale {
 export interface LegacySaleChange
   extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at' | 'end_state' | 'amount'>> {
   unproven_token?: null;
+  /** Nothing is changed in another state, and the change is refused as for a sale that is not there. */
+  only_while?: LegacySaleState;
   /** Epoch ms when the state changed; now by default. */
   at?: number;
 }

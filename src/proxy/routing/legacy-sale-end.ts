@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
+import { PuenteError } from '../../error.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
@@ -68,6 +69,40 @@ export async function hasEnded(ports: Ports, sale: LegacySale, token: Secret, de
   await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', ...end_state });
   ports.count('legacy_sales', 'ended');
   return true;
+}
+
+/** `over`: it changed meanwhile. `refused`: the token. `unanswered`: no answer, or one that asks for fewer calls. */
+export type FinalState = 'ended' | 'over' | 'open' | 'refused' | 'unanswered';
+
+/** True while a read of legacy can show a final state of the sale. */
+export function mayShowFinalState({ state, family, legacy_id, merchant_id }: LegacySale): boolean {
+  return state === 'OPEN' && legacy_id !== null && (family === 'point' || isPreference(merchant_id, legacy_id));
+}
+
+/**
+ * Ends a sale by a final state that legacy shows, and by nothing else, for a caller whose token may be of another
+ * application than the till's: a sale that such a token does not see is not over.
+ */
+export async function endByFinalState(ports: Ports, earlier: LegacySale, token: Secret): Promise<FinalState> {
+  const { legacy_sales } = ports.store;
+  const sale = await legacy_sales.legacySale(earlier.legacy_id ?? '');
+  if (sale?.id !== earlier.id || !mayShowFinalState(sale)) return 'over';
+  const question = questionOf(sale);
+  if (question === null) return 'open';
+  const { timeout_ms } = ports.settings.reads;
+  const outcome = await ports.upstreams.legacy.send({ ...question.call, method: 'GET', token, timeout_ms });
+  if (outcome.kind !== 'answered' || outcome.status === 429 || outcome.status >= 500) return 'unanswered';
+  if (outcome.status !== 200) return isNotFound(outcome) ? 'open' : 'refused';
+  const end_state = question.endIn(outcome);
+  if (end_state === null) return 'open';
+  try {
+    await legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', end_state, only_while: 'OPEN' });
+  } catch (error) {
+    if (error instanceof PuenteError && error.code === 'not_found') return 'over';
+    throw error;
+  }
+  ports.count('legacy_sales', 'ended');
+  return 'ended';
 }
 
 interface Question {

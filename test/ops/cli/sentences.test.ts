@@ -16,6 +16,9 @@ const done = {
   mismatches: 0,
   repaired: 0,
   open_on_legacy: 0,
+  asked_on_legacy: 0,
+  ended_on_legacy: 0,
+  not_asked: 0,
   left_out: false,
 };
 const stale = { ...of, kind: 'stale', what: 'The order has moved on.', said: null, repair: 'read' };
@@ -75,6 +78,10 @@ const told: readonly (readonly [line: string, ...answer: readonly unknown[]])[] 
   ['reconcile', ...unread(1), { ...done, unreadable: 1, left_out: true }],
   ['reconcile --since 2026-01-31T00:00:00Z', found(false), ...unread(22), { ...done, mismatches: 1, unreadable: 22 }],
   ['reconcile --apply --reason "after the outage"', found(true), { ...done, mismatches: 1, repaired: 1 }],
+  ['reconcile', { ...done, open_on_legacy: 2 }],
+  ['reconcile --apply --reason "the last ones"', { ...done, ended_on_legacy: 1 }],
+  ['reconcile --apply --reason "the last ones"', { ...done, ended_on_legacy: 2, open_on_legacy: 1 }],
+  ['reconcile --apply --reason "the last ones"', { ...done, open_on_legacy: 3, not_asked: 1 }],
   ['sales', { sales: [], next: null, searched_to: null }],
   ['sales', { sales: [], next: '1_a', searched_to: at }],
   ['sales', { sales: [sale, { ...sale, amount: null, legacy_id: null }], next: '1_a', searched_to: null }],

@@ -1,8 +1,9 @@
 /** API messages in the page's language: facts from tills are shown unchanged. */
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/error.ts';
+import { type Fact, PuenteError } from '../../../src/error.ts';
 import { quoted, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
+import { refusal } from '../../../src/ops/console/layout.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
 import { answered, html, says, saysEach, tableOf } from '../../../src/ops/html.ts';
 import { rampStates } from '../../../src/ops/moves/ramp.ts';
@@ -19,6 +20,14 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     const text = told('bulk.stopped', { merchant: '7\u00000\u0000 till', why: quoted('tills stand still') });
     expect(text).toContain('7\ufffd0\ufffd till');
     expect(text.split('<span lang="en">tills stand still</span>')).toHaveLength(2);
+  });
+
+  it('says a refusal line by line, as in English', () => {
+    const sentences = [say('refusal.not_moved', { merchant: '7' }), say('refusal.try', { command: 'puente doctor' })];
+    const refused = new PuenteError('refused', sentences, { between: '\n' });
+    const lines = String(refusal(words[language], refused)).split('\n');
+    expect(lines.filter((line) => line.includes('7') || line.includes('puente doctor'))).toHaveLength(2);
+    expect(String(refusal(words.en, refused)).split('\n')).toHaveLength(lines.length);
   });
 
   it('marks as English what a side said in words of its own', async () => {

@@ -100,7 +100,7 @@ describe('rollback', () => {
       { unit: slotOf(first), open: 1 },
       { unit: slotOf(second), open: 1 },
     ]);
-    expect(view.says).toMatch(/^2 sales are open on orders; from .+ on, in \d+ min, none can be\./);
+    expect(view.says).toMatch(/^2 sales are open on orders; they end by .+, in \d+ min, at the latest\./);
     expect(Date.parse(view.safe_to_close_at ?? '')).toBeGreaterThanOrEqual(Date.parse(view.orders.latest_end_at ?? ''));
     for (const [nth, device] of [first, second].entries()) {
       expect((await bench.till(`${POINT}/payment-intents/${open[nth]}`)).body).toMatchObject({ state: 'OPEN' });

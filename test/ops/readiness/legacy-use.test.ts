@@ -44,7 +44,12 @@ describe('a unit may not go', () => {
     [
       'that called legacy less than a week ago',
       used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS)] }),
-      'It called legacy 6 whole days ago; 7 quiet days are needed.',
+      'Since its last call to legacy 6 whole UTC days have passed; 7 are needed.',
+    ],
+    [
+      'that called legacy yesterday, almost two days ago at the end of today',
+      used({ units: [unit('point:A', NOW - DAY_MS)] }),
+      'Since its last call to legacy no whole UTC day has passed; 7 are needed.',
     ],
     [
       'that never called legacy, and whose calls are recorded for less than a week',
@@ -63,7 +68,7 @@ describe('a unit may go', () => {
       'that did not call it for a week of whole days',
       NOW - (QUIET_DAYS + 1) * DAY_MS,
       7,
-      'It did not call legacy for 7 whole days.',
+      'It did not call legacy for 7 whole UTC days.',
     ],
   ])('%s', (_name, legacy_at, quiet_days, why) => {
     const open = [{ ...sale, side: 'orders' as const, slot: 'point:A' }];

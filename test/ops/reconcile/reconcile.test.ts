@@ -264,12 +264,17 @@ it('a repair asks legacy about its open sales, and ends those that ended there: 
   await sell(13);
   await sell(14);
   await front.atTerminal('pay', device(13));
-  for (const ask of [{}, {}]) expect(sums(await reconcile(ask))).toMatchObject({ open_on_legacy: 2 });
+  const of = { merchant: ARGENTINA };
+  for (const ask of [of, of]) expect(sums(await reconcile(ask))).toMatchObject({ open_on_legacy: 2 });
   const env = { PUENTE_OPS_URL: front.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
-  expect((await command(['reconcile'], env)).out).toContain(
-    '\n2 sales on legacy are not known to have ended. Ask legacy: puente reconcile --apply --reason …',
+  expect((await command(['reconcile', '--merchant', ARGENTINA], env)).out).toContain(
+    `\n2 sales on legacy are not known to have ended. Ask legacy: puente reconcile --merchant ${ARGENTINA} --apply --reason …`,
   );
-  expect(sums(await reconcile(REASON))).toMatchObject({ mismatches: 0, open_on_legacy: 1 });
+  // Where new work is on legacy only the merchant that is named is asked about.
+  expect(sums(await reconcile(REASON))).toMatchObject({ open_on_legacy: 0, ended_on_legacy: 0 });
+  const after = { mismatches: 0, open_on_legacy: 1, ended_on_legacy: 1, not_asked: 0 };
+  expect(sums(await reconcile({ ...of, ...REASON }))).toMatchObject(after);
+  expect(await lines('reconcile')).toMatchObject([{ detail: after }, { detail: { ended_on_legacy: 0 } }]);
   const drain = (await front.ops(`/api/merchants/${ARGENTINA}/drain`)).body;
   expect(drain).toMatchObject({ legacy: { units: [{ unit: `point:${device(14)}` }] } });
 });

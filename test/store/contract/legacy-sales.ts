@@ -38,6 +38,15 @@ export function legacySaleTests(harness: Harness): void {
     await expect(change).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  it('refuses a change of a sale in another state than the change is for', async () => {
+    const sale = newSale({ state: 'OPEN', legacy_id: 'intent-0' });
+    await store.legacy_sales.openLegacySale(sale);
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', end_state: 'CANCELED', only_while: 'OPEN' });
+    const late = store.legacy_sales.saveLegacySale(sale.id, { end_state: 'FINISHED', only_while: 'OPEN' });
+    await expect(late).rejects.toMatchObject({ code: 'not_found' });
+    expect(await store.legacy_sales.legacySale('intent-0')).toMatchObject({ state: 'ENDED', end_state: 'CANCELED' });
+  });
+
   it('changes what is named and keeps the rest', async () => {
     const sale = newSale({ client_reference: 'mesa 4' });
     await store.legacy_sales.openLegacySale(sale);
