@@ -10,7 +10,7 @@ import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import { isOf, listedOf } from '../whose.ts';
-import type { Readiness } from './facts.ts';
+import type { Readiness, ReadinessFacts } from './facts.ts';
 import { isAllOnOrders, legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from './readiness.ts';
 
@@ -39,7 +39,7 @@ export type FleetDecommissionView = z.infer<typeof fleetDecommissionView>;
 export async function viewDecommission(ports: Ports, id: string): Promise<DecommissionView> {
   await ports.evidence.settled();
   await refuseUnseenRead(ports, id);
-  return decommissionOf(ports, await merchantOf(ports, id), await merchantReadiness(ports, id));
+  return judged(ports, await merchantOf(ports, id), mismatchesOnce(ports));
 }
 
 /** @param readiness null for a merchant that is not wholly on orders, whose verdict is about its next move. */
@@ -47,6 +47,7 @@ export async function decommissionOf(
   ports: Ports,
   merchant: Merchant,
   readiness: Readiness | null,
+  mismatches: ReadinessFacts['mismatches'],
 ): Promise<DecommissionView> {
   const { intended: stage } = stageInForce(ports.settings, merchant, null);
   const is_complete = readiness?.about === 'completion' && readiness.verdict === 'ready';
@@ -61,7 +62,7 @@ export async function decommissionOf(
       ? { why: spoken.text, why_said: spoken.said }
       : { why: first.what, why_said: first.said }),
     quiet_days_needed: QUIET_DAYS,
-    ...(await legacyUseOf(ports, merchant, await openSales(ports, merchant.id))),
+    ...(await legacyUseOf(ports, merchant, await openSales(ports, merchant.id), mismatches)),
   };
 }
 
@@ -110,9 +111,14 @@ async function* decommissions(
   await ports.evidence.settled();
   for (const merchant of merchants) {
     signal.throwIfAborted();
-    const is_whole = isAllOnOrders(ports.settings, merchant);
-    const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
-    yield await decommissionOf(ports, merchant, readiness);
+    yield await judged(ports, merchant, mismatches);
     await yieldToEventLoop();
   }
+}
+
+async function judged(ports: Ports, merchant: Merchant, mismatches: Mismatches): Promise<DecommissionView> {
+  const found = await mismatches(merchant.id);
+  const is_whole = isAllOnOrders(ports.settings, merchant);
+  const readiness = is_whole ? await merchantReadiness(ports, merchant.id, async () => found) : null;
+  return decommissionOf(ports, merchant, readiness, found.mismatches);
 }

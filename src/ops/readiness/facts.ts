@@ -60,7 +60,7 @@ export interface ReadinessFacts {
   /** Epoch ms of the last reset of a safety stop: an operator has looked at the faults before it. */
   reset_at: Partial<Record<RoutedKind, number>>;
   /** Open mismatches: no later comparison has shown that both agree. */
-  mismatches: readonly { kind: MismatchKind; subject: string }[];
+  mismatches: readonly { kind: MismatchKind; subject: string; unit: string | null }[];
   /** Sales with a mismatch that stands, and that a person has accepted. */
   accepted: readonly AcceptedDisagreement[];
   /** What still uses legacy, of a merchant that is wholly on orders: then the verdict is about completion. Else null. */

@@ -48,11 +48,18 @@ export function isAllOnOrders(rules: RoutingRules, merchant: Merchant): boolean 
   return routedKinds.every((kind) => stageInForce(rules, merchant, kind).intended === 'orders');
 }
 
-/** Reads the store alone. @param open all open sales of the merchant. */
+/** A disagreement that stands and the unit of its sale, as far as it is known. */
+interface Disagreement {
+  subject: string;
+  unit: string | null;
+}
+
+/** Reads the store alone. @param open all open sales of the merchant. @param mismatches its open ones. */
 export async function legacyUseOf(
   { store, settings, clock }: Ports,
   merchant: Merchant,
   open: readonly OpenSale[],
+  mismatches: readonly Disagreement[],
 ): Promise<LegacyUse> {
   const { id: merchant_id } = merchant;
   const [units, traffic, unknowns] = await Promise.all([
@@ -60,7 +67,7 @@ export async function legacyUseOf(
     store.evidence.traffic({ merchant_id }),
     store.evidence.unknowns(merchant_id),
   ]);
-  return useOf({ rules: settings, merchant, units, traffic, unknowns, open, now: clock.now() });
+  return useOf({ rules: settings, merchant, units, traffic, unknowns, open, mismatches, now: clock.now() });
 }
 
 interface Seen {
@@ -70,11 +77,12 @@ interface Seen {
   traffic: readonly Traffic[];
   unknowns: readonly UnknownRow[];
   open: readonly OpenSale[];
+  mismatches: readonly Disagreement[];
   now: number;
 }
 
 /** Pure. Calls of no unit and of endpoints in no table count for the merchant; each call counts to the end of its UTC day. */
-export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: Seen): LegacyUse {
+export function useOf({ rules, merchant, units, traffic, unknowns, open, mismatches, now }: Seen): LegacyUse {
   const legacy = open.filter(({ side }) => side === 'legacy');
   const calls = [...operationsOn(traffic), ...endpointsOf(unknowns)];
   const days = [
@@ -99,12 +107,29 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: 
     units: units.map((unit) => {
       const mine = legacy.filter(({ slot }) => slot === unit.slot).length;
       const on_orders = isOnOrders(rules, merchant, merchant.id, kindOfSlot(unit.slot), unit.slot);
-      return unitUse(unit, on_orders ? 'orders' : 'legacy', mine, now);
+      return unitUse(
+        unit,
+        on_orders ? 'orders' : 'legacy',
+        { open: mine, found: foundOf(unit, open, mismatches) },
+        now,
+      );
     }),
   };
 }
 
-function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, now: number): LegacyUse['units'][number] {
+/** Its sales with an open finding: those with an unknown outcome, and those that do not agree with upstream. */
+function foundOf({ slot }: SeenUnit, open: readonly OpenSale[], mismatches: readonly Disagreement[]): number {
+  const in_doubt = open.filter((one) => one.state === 'IN_DOUBT' && one.side === 'orders' && one.slot === slot);
+  const differ = mismatches.filter(({ unit }) => unit !== null && (slot === `point:${unit}` || slot === `qr:${unit}`));
+  return new Set([...in_doubt.map(({ legacy_id }) => legacy_id), ...differ.map(({ subject }) => subject)]).size;
+}
+
+function unitUse(
+  unit: SeenUnit,
+  new_work: 'legacy' | 'orders',
+  { open, found }: { open: number; found: number },
+  now: number,
+): LegacyUse['units'][number] {
   const { slot, legacy_at, legacy_operation: operation } = unit;
   const quiet = legacy_at === null ? null : quietSince(dayIn(legacy_at), now);
   const watched = daysSince(unit.first_at, now);
@@ -113,13 +138,15 @@ function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, no
       ? say('unit_use.on_legacy', {})
       : open > 0
         ? say('unit_use.open', { open })
-        : quiet === null && watched < QUIET_DAYS
-          ? say('unit_use.watched', { watched, days: QUIET_DAYS })
-          : quiet === null
-            ? say('unit_use.never', {})
-            : quiet < QUIET_DAYS
-              ? say('unit_use.recent', { quiet, days: QUIET_DAYS })
-              : say('unit_use.quiet', { quiet });
+        : found > 0
+          ? say('unit_use.found', { found })
+          : quiet === null && watched < QUIET_DAYS
+            ? say('unit_use.watched', { watched, days: QUIET_DAYS })
+            : quiet === null
+              ? say('unit_use.never', {})
+              : quiet < QUIET_DAYS
+                ? say('unit_use.recent', { quiet, days: QUIET_DAYS })
+                : say('unit_use.quiet', { quiet });
   return {
     unit: slot,
     new_work,
@@ -127,7 +154,7 @@ function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, no
     last_operation: operation,
     quiet_days: quiet,
     open_on_legacy: open,
-    may_go: new_work === 'orders' && open === 0 && (quiet ?? watched) >= QUIET_DAYS,
+    may_go: new_work === 'orders' && open === 0 && found === 0 && (quiet ?? watched) >= QUIET_DAYS,
     why,
     why_said,
   };

@@ -149,7 +149,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     fault_share: settings.safety.fault_share,
     reset_at,
     ...standing,
-    legacy_use: is_whole ? await legacyUseOf(ports, merchant, open) : null,
+    legacy_use: is_whole ? await legacyUseOf(ports, merchant, open, standing.mismatches) : null,
   };
 }
 
@@ -195,7 +195,7 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
 
 /** A lost sale is one that upstream does not know: a mismatch, whether or not a comparison reported it. */
 async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standing: StandingMismatches) {
-  const found: { kind: MismatchKind; subject: string; is_accepted: boolean }[] = [];
+  const found: { kind: MismatchKind; subject: string; unit: string | null; is_accepted: boolean }[] = [];
   // Open ones first: accepted or repaired ones must not take their places.
   const own = standing.mismatches.filter((one) => one.merchant_id === merchant_id);
   for (const one of own.toSorted((a, b) => Number(a.is_accepted) - Number(b.is_accepted)))
@@ -209,9 +209,10 @@ async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standi
   let place: SalePlace | null = null;
   do {
     const page: SalePage<Link> = await store.history.listLinks(filter, place, MOST_LINES);
-    for (const { legacy_id: subject } of page.rows.filter((one) => !named.has(one.legacy_id))) {
+    for (const { legacy_id: subject, unit } of page.rows.filter((one) => !named.has(one.legacy_id))) {
       const is_accepted = covers(standing.accepted.get(subject) ?? null, 'missing');
-      if (lost[is_accepted ? 'accepted' : 'open']++ < MOST_LINES) found.push({ kind: 'missing', subject, is_accepted });
+      if (lost[is_accepted ? 'accepted' : 'open']++ < MOST_LINES)
+        found.push({ kind: 'missing', subject, unit, is_accepted });
     }
     place = page.next;
     await yieldToEventLoop();
@@ -221,7 +222,8 @@ async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standi
   for (const [subject, line] of standing.accepted) {
     if (line.detail.merchant !== merchant_id || !covers(line, 'approvals') || lined.has(subject)) continue;
     const link = await store.links.link(subject);
-    if (link !== null && approvalFault(link) !== null) found.push({ kind: 'approvals', subject, is_accepted: true });
+    if (link !== null && approvalFault(link) !== null)
+      found.push({ kind: 'approvals', subject, unit: link.unit, is_accepted: true });
   }
   const open = found.filter((one) => !one.is_accepted);
   const open_sales = new Set(open.map(({ subject }) => subject));
@@ -231,7 +233,7 @@ async function mismatchesOf({ store, clock }: Ports, merchant_id: string, standi
     if (line !== undefined && !open_sales.has(subject)) accepted.set(subject, acceptedFrom(line));
   }
   return {
-    mismatches: open.map(({ kind, subject }) => ({ kind, subject })),
+    mismatches: open.map(({ kind, subject, unit }) => ({ kind, subject, unit })),
     accepted: [...accepted.values()],
   };
 }

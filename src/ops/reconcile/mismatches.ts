@@ -131,6 +131,7 @@ interface OpenMismatch {
   subject: string;
   merchant_id: string;
   order_id: unknown;
+  unit: string | null;
   /** True: a person has accepted it since it began. */
   is_accepted: boolean;
 }
@@ -158,9 +159,10 @@ export async function standingMismatches(ports: Ports): Promise<StandingMismatch
     for (const [subject, lines] of sales) {
       const standing = standingIn(lines);
       if (standing === null) continue;
-      const { merchant, order_id = null } = standing.last.detail;
+      const { merchant, order_id = null, unit = null } = standing.last.detail;
       const is_accepted = isCovered(kind, standing, accepted.get(subject) ?? null);
-      mismatches.push({ kind, subject, merchant_id: String(merchant), order_id, is_accepted });
+      const about = { kind, subject, merchant_id: String(merchant), order_id, is_accepted };
+      mismatches.push({ ...about, unit: typeof unit === 'string' ? unit : null });
     }
   }
   return { mismatches, accepted };

@@ -51,7 +51,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
   const standing = await standingIn(ports, ask, judged, signal);
-  const fleet = await fleetOf(ports, merchant_id, tally, standing, signal);
+  const own = merchant_id === null ? null : await standing(merchant_id);
+  const fleet = await fleetOf(ports, merchant_id, tally, own === null ? standing : async () => own, signal);
   const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
@@ -99,7 +100,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       approvals: left_out.approvals,
       unmatched: unmatched.left_out + left_out.unconfirmed,
     },
-    ...(await provenNow(ports, ask, merchant, fleet.readiness, [...unmatched.lines, ...approvals])),
+    ...(await provenNow(ports, ask, merchant, { ...fleet, own }, [...unmatched.lines, ...approvals])),
   };
 }
 
@@ -136,7 +137,7 @@ function withApprovals(known: Mismatches, approvals: Report['approvals']): Misma
     const own = open.filter((one) => one.merchant_id === merchant_id && !named.has(one.id));
     return {
       accepted,
-      mismatches: [...mismatches, ...own.map(({ id }) => ({ kind: 'approvals', subject: id }) as const)],
+      mismatches: [...mismatches, ...own.map(({ id, unit }) => ({ kind: 'approvals', subject: id, unit }) as const)],
     };
   };
 }
@@ -158,7 +159,7 @@ async function provenNow(
   ports: Ports,
   ask: ReportAsk,
   merchant: Merchant | null,
-  readiness: Report['readiness'],
+  { readiness, own }: { readiness: Report['readiness']; own: Awaited<ReturnType<Mismatches>> | null },
   found: readonly { state: Line<'unmatched'>['state'] }[],
 ) {
   const { store, clock } = ports;
@@ -167,7 +168,9 @@ async function provenNow(
   const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
   const audit_head = { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' };
   const is_about_completion = merchant !== null && readiness?.about === 'completion';
-  const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
+  const completion = is_about_completion
+    ? await decommissionOf(ports, merchant, readiness, own?.mismatches ?? [])
+    : null;
   const made_at = iso(clock.now());
   const agrees = found.every(({ state }) => state !== 'open');
   const issued = { issued_at: made_at, acknowledged: readiness?.acknowledged ?? [], audit_head };

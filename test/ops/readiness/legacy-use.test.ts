@@ -14,7 +14,17 @@ function used(change: Partial<Seen>, stage: 'orders' | 'canary' = 'orders'): Leg
   const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
   const merchant = { id: merchant_id, site: 'MLA', settings, ...sealed, trips: {}, revision: 1, updated_at: NOW };
   const rules = { merchants: { stage: 'legacy' as const }, routing: { canary_salt: 'salt' } };
-  return useOf({ rules, merchant, units: [], traffic: [], unknowns: [], open: [], now: NOW, ...change });
+  return useOf({
+    rules,
+    merchant,
+    units: [],
+    traffic: [],
+    unknowns: [],
+    open: [],
+    mismatches: [],
+    now: NOW,
+    ...change,
+  });
 }
 
 function unit(slot: string, legacy_at: number | null): Seen['units'][number] {
@@ -42,6 +52,15 @@ describe('a unit may not go', () => {
       '1 sale of it is open on legacy.',
     ],
     [
+      'with a sale of unknown outcome, and one that does not agree with upstream',
+      used({
+        units: [unit('point:A', null)],
+        open: [{ ...sale, legacy_id: 'one', state: 'IN_DOUBT', side: 'orders', slot: 'point:A' }],
+        mismatches: ['one', 'two', 'two'].map((subject) => ({ subject, unit: 'A' })),
+      }),
+      '2 sales of it have an open finding.',
+    ],
+    [
       'that called legacy less than a week ago',
       used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS)] }),
       'Since its last call to legacy 6 whole UTC days have passed; 7 are needed.',
@@ -59,6 +78,11 @@ describe('a unit may not go', () => {
   ])('%s', (_name, { units }, why) => {
     expect(units).toMatchObject([{ may_go: false, why }]);
   });
+});
+
+it('a finding of another unit, or of none, does not keep a unit', () => {
+  const mismatches = ['AA', null].map((name) => ({ subject: 'one', unit: name }));
+  expect(used({ units: [unit('point:A', null)], mismatches }).units).toMatchObject([{ may_go: true }]);
 });
 
 describe('a unit may go', () => {

@@ -430,7 +430,7 @@ describe('inconclusive', () => {
 });
 
 describe('beside sales that do not agree with upstream', () => {
-  const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount' as const, subject }));
+  const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount' as const, unit: null, subject }));
 
   it('is never ready', async () => {
     const { verdict, unproven } = await judged(bookOf(), { mismatches });
@@ -455,7 +455,11 @@ describe('on orders it is about completion', () => {
     ['inconclusive', { legacy_use: recent }, ['legacy_calls']],
     ['inconclusive', { legacy_use: quiet, shed: lost }, ['legacy_unrecorded']],
     ['inconclusive', { legacy_use: quiet, in_doubt: 1 }, ['in_doubt']],
-    ['inconclusive', { legacy_use: quiet, mismatches: [{ kind: 'missing', subject: 'one' }] }, ['mismatch_missing']],
+    [
+      'inconclusive',
+      { legacy_use: quiet, mismatches: [{ kind: 'missing', subject: 'one', unit: null }] },
+      ['mismatch_missing'],
+    ],
     ['ready', { legacy_use: quiet, shed: { shadow: 1, evidence: 0 } }, []],
     ['ready', { legacy_use: { ...use, last_legacy_day: null, quiet_days: null } }, []],
     [
