@@ -186,6 +186,7 @@ it('is shown in the answer of a rollback by alert, and in the title of each page
       expect.stringMatching(/700100200 · Café Sur$/),
     ]);
   }
+  expect(await page.locator('main .target').first().innerText()).toContain(named);
   await page.getByRole('button', { name: 'Show what would be erased' }).click();
   await page.locator('#found').waitFor();
   expect(await page.locator('h1').innerText()).toMatch(/ · Café Sur$/);
@@ -315,10 +316,14 @@ it('the console shows names and tags, and its search finds merchants by name', a
     headers: { 'content-type': 'application/x-www-form-urlencoded', origin: ops_url, 'sec-fetch-site': 'same-origin' },
   });
   const cookie = String([sent.headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
-  const page = async (path: string): Promise<string> =>
-    (await call(ops_url + path, { headers: { accept: 'text/html', cookie } })).text;
+  const page = async (path: string, more: Record<string, string> = {}): Promise<string> =>
+    (await call(ops_url + path, { headers: { accept: 'text/html', cookie, ...more } })).text;
   expect(await page('/?tag=norte')).toMatch(/Padaria Sol[\s\S]*href="\/\?tag=centro"[\s\S]*Tacos Norte/);
   expect(await page(`/merchants/${BRAZIL}`)).toContain(`Merchant ${BRAZIL} · Padaria Sol`);
+  // A part of it that htmx loads asks for no name.
+  const part = await page(`/merchants/${BRAZIL}/lanes`, { 'hx-request': 'true' });
+  expect(part).toContain(`<title>`);
+  expect(part).not.toContain('Padaria Sol');
   expect(await page('/trace?id=tacos')).toContain(`<a href="/merchants/${MEXICO}">${MEXICO} (Tacos Norte)</a>`);
   expect(await page('/trace?id=nobody')).toContain('role="alert"');
 });
