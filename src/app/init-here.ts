@@ -70,7 +70,8 @@ export function textOf(settings: InitOrder['settings'], name: string): string {
 
 /** Tries to listen for a moment. @returns the code of the error, such as `EADDRINUSE`; null without one. */
 export async function listenError(host: string, port: number): Promise<string | null> {
-  const server = createServer();
+  // Nobody is served in that moment, nor kept.
+  const server = createServer((socket) => socket.destroy());
   try {
     server.listen(port, host);
     await once(server, 'listening');

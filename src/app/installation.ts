@@ -124,15 +124,54 @@ function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
   );
 }
 
-/** A note, because a Puente that runs, as before an upgrade, holds them too. */
+/** What is wrong with listening by the code of its error; a port in use is a note, because a Puente that runs holds it too. */
+const LISTEN_ERRORS = new Map<string | null, [level: 'note' | 'problem', says: string, repair: string]>([
+  [
+    'EADDRINUSE',
+    [
+      'note',
+      'is in use: by a Puente that runs, or another program. No start succeeds meanwhile.',
+      'Stop it before the start, or set {door}.port to another port',
+    ],
+  ],
+  [
+    'EACCES',
+    [
+      'note',
+      'is refused to this user; the service may run as another.',
+      'Set {door}.port to 1024 or above, or allow the service the port',
+    ],
+  ],
+  [
+    'EADDRNOTAVAIL',
+    [
+      'problem',
+      'is no address of this machine: no start succeeds.',
+      'Set {door}.host to one of its own, or 0.0.0.0 for all',
+    ],
+  ],
+  [
+    'ENOTFOUND',
+    [
+      'problem',
+      'names a host that has no address: no start succeeds.',
+      'Set {door}.host to an address of this machine, or 0.0.0.0 for all',
+    ],
+  ],
+]);
+
+/** One after the other: two doors may have one port, on two addresses. */
 async function portFindings({ public: tills, ops, health, sandbox, upstream }: Config): Promise<Finding[]> {
   const doors = { public: tills, ops, health, ...(upstream === 'sandbox' ? { sandbox } : {}) };
-  const found = Object.entries(doors).map(async ([door, { host, port }]) => {
-    if (port === null || (await listenError(host, port)) !== 'EADDRINUSE') return [];
-    const says = `Something listens on ${host}:${port}: a Puente that runs, or another program. No start succeeds meanwhile.`;
-    return [about(`${door} port`).note(says, `Stop it before the start, or set ${door}.port to another port`)];
-  });
-  return (await Promise.all(found)).flat();
+  const found: Finding[] = [];
+  for (const [door, { host, port }] of Object.entries(doors)) {
+    const wrong = port === null ? undefined : LISTEN_ERRORS.get(await listenError(host, port));
+    if (wrong === undefined) continue;
+    const [level, says, repair] = wrong;
+    const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    found.push(about(`${door} port`)[level](`${where} ${says}`, repair.replace('{door}', door)));
+  }
+  return found;
 }
 
 async function surroundings(config: Config): Promise<Finding[]> {

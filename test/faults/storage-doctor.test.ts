@@ -181,6 +181,8 @@ describe('of a Puente that does not run', () => {
       PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: certificate_file,
       PUENTE_PUBLIC_TLS_KEY_FILE: key_file,
       PUENTE_PUBLIC_PORT: new URL(upstream.url).port, // taken
+      PUENTE_HEALTH_HOST: '2001:db8::1', // for documentation: no machine has it
+      PUENTE_HEALTH_PORT: '8082',
     };
     const { out, code } = await puente(['doctor', '--offline', '--json'], { env });
     await upstream.close();
@@ -188,6 +190,11 @@ describe('of a Puente that does not run', () => {
     expect(named(findings, 'public port')).toMatchObject({
       level: 'note',
       repair: expect.stringContaining('public.port'),
+    });
+    expect(named(findings, 'health port')).toMatchObject({
+      level: 'problem',
+      says: expect.stringMatching(/^\[2001:db8::1\]:8082 is no address of this machine/),
+      repair: expect.stringContaining('health.host'),
     });
     expect(named(findings, 'public address')).toMatchObject({ level: 'warning' });
     expect(named(findings, 'door certificate')).toMatchObject({

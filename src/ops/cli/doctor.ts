@@ -20,8 +20,8 @@ export function doctorFaces(examineOffline: ExamineOffline): { doctor: Face<Offl
     doctor: {
       about: 'check the whole installation, and show what to repair',
       notes: `
-With --offline it checks the settings of this shell, the doors, upstream and the database, and calls no Puente: name your
-configuration in PUENTE_CONFIG, as for the start.`,
+With --offline it checks the settings of this shell, the doors and their ports, upstream and the database, and calls no
+Puente: name your configuration in PUENTE_CONFIG, as for the start.`,
       examples: ['puente doctor', 'puente doctor --settings', 'puente doctor --offline --json'],
       exits: {
         done: 'no problem; there may be warnings and notes',

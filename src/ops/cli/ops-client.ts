@@ -70,7 +70,7 @@ async function send(
   };
   const options = { method, headers, ...(signal === undefined ? {} : { signal }) };
   const answer = await answerTo(url + path, options, body, timeout_ms).catch((cause: unknown) => {
-    const scheme = /^https?:/.test(url) ? '' : `, with its scheme: http://${url}`;
+    const scheme = url.includes('://') ? '' : `, with its scheme: http://${url}`;
     const message = `No Puente answers at ${url}; start it, or name its ops door with --ops${scheme}.`;
     throw new PuenteError('unreachable', message, { cause });
   });

@@ -189,13 +189,15 @@ async function certificateOf(
 ): Promise<Certified> {
   if (completion === null || !completion.may_go) return NOT_CERTIFIED;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
+  const kept = units.filter(({ may_go }) => !may_go);
+  const units_new = kept.filter(({ last_legacy_at }) => last_legacy_at === null).length;
+  if (units_new < kept.length) return NOT_CERTIFIED;
   const { began_on, whole_since, deleted_before } = await coverageOf(ports, merchant_id, ask);
   // Sales before or after the period were not looked at.
   if (whole_since !== null) return { ...NOT_CERTIFIED, certificate_since: iso(whole_since) };
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
   const period = { since: iso(ask.since), until: iso(ask.until) };
   const covered = { period, began_on, deleted_before: iso(deleted_before) };
-  const units_new = units.filter(({ may_go }) => !may_go).length;
   const quiet = { last_legacy_day, quiet_days, units: units.length, units_new };
   return { certificate: { merchant_id, ...issued, ...covered, ...quiet, sign_off }, certificate_since: null };
 }

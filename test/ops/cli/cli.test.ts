@@ -52,6 +52,12 @@ describe('wrong usage', () => {
       exits: 1,
     },
     {
+      argv: ['merchants', 'list', '--ops', 'HTTP://127.0.0.1:1'],
+      env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
+      says: 'No Puente answers at HTTP://127.0.0.1:1; start it, or name its ops door with --ops.',
+      exits: 1,
+    },
+    {
       argv: ['merchants', 'list', '--ops', '127.0.0.1:1'],
       env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
       says: 'name its ops door with --ops, with its scheme: http://127.0.0.1:1.',

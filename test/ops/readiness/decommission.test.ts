@@ -1,5 +1,6 @@
 /** Decommission end to end (API, command, report): a merchant leaves legacy, and gets its certificate after a week. */
 import { describe, expect, it } from 'vitest';
+import { loadWords } from '../../../src/locales/words.ts';
 import type { DecommissionView, FleetDecommissionView } from '../../../src/ops/readiness/decommission.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import type { SalesView } from '../../../src/ops/trace/sales.ts';
@@ -207,5 +208,12 @@ describe('a merchant', () => {
       ['pt', 'nenhum de seus 2 terminais e pontos de venda precisa do legacy (um foi visto pela primeira vez'],
     ] as const)
       expect(await page(language)).toContain(text);
+    const one = { id: ARGENTINA, at: '', last: 'none', quiet: 0, units: 1, units_new: 1, accepted: 0, needed: 7 };
+    for (const [language, text] of [
+      ['en', 'its one terminal or point of sale does not need legacy (it was first seen'],
+      ['es', 'su única terminal o punto de venta no necesita legacy (se vio por primera vez'],
+      ['pt', 'seu único terminal ou ponto de venda não precisa do legacy (foi vist'],
+    ] as const)
+      expect(loadWords()[language].t('certificate.says', one)).toContain(text);
   });
 });
