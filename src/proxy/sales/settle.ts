@@ -37,17 +37,13 @@ async function commitChange(
   for (let race = 0; race < MAX_RACES; race++) {
     const decision = decide(current);
     if (decision === null) return { link: current, before: null };
-    const { change: decided, ...extra } = decision;
+    const { change: decided, ...rest } = decision;
     const change = { ...decided, updated_at: ports.clock.now() };
     // In the commit of the sale: after a crash between the two, no equal read would write it.
     const fault = newFault(ports, current, { ...current, ...change });
-    const audit = fault === null ? extra.audit : [extra.audit ?? [], fault].flat();
+    const extra = fault === null ? rest : { ...rest, audit: [rest.audit ?? [], fault].flat() };
     try {
-      const saved = await ports.store.links.saveLink(
-        current,
-        change,
-        audit === undefined ? extra : { ...extra, audit },
-      );
+      const saved = await ports.store.links.saveLink(current, change, extra);
       if (fault !== null) {
         ports.log.error('a sale was not approved exactly once', { legacy_id: fault.subject, ...fault.detail });
       }
