@@ -332,8 +332,8 @@ export function isApprovedOnce(approvals: number | null, sale: 'open' | 'paid' |
 /** What is wrong with a sale that was not approved exactly once; else null. */
 export function approvalFault(link: Pick<Link, 'order' | 'family' | 'state'>): Spoken | null {
   const { order, state } = link;
+  if (order === null) return null;
   const approvals = approvalsOf(link);
-  if (order === null || approvals === null) return null;
   const is_paid = state === 'DONE' && (order.status === 'processed' || order.status === 'refunded');
   const sale = state === 'LIVE' ? 'open' : is_paid ? 'paid' : 'not_paid';
   return isApprovedOnce(approvals, sale) ? null : say('mismatch.approvals', { order_status: order.status, approvals });
