@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import type { SeenUnit, Traffic, UnknownRow } from '../../proxy/records/evidence.ts';
+import { ANY_POINT_OF_SALE } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { DAY_MS, dayOf, iso, lane, said, time } from '../fields.ts';
@@ -105,7 +106,8 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, mismatc
       .filter(({ day }) => day >= dayIn(now) - QUIET_DAYS)
       .map(({ day, ...call }) => ({ ...call, last_day: dayOf(day * DAY_MS) })),
     units: units.map((unit) => {
-      const mine = legacy.filter(({ slot }) => slot === unit.slot).length;
+      const isOfAny = (slot: string | null): boolean => slot === ANY_POINT_OF_SALE && kindOfSlot(unit.slot) === 'qr';
+      const mine = legacy.filter(({ slot }) => slot === unit.slot || isOfAny(slot)).length;
       const on_orders = isOnOrders(rules, merchant, merchant.id, kindOfSlot(unit.slot), unit.slot);
       return unitUse(
         unit,

@@ -92,9 +92,10 @@ export async function endByFinalState(ports: Ports, earlier: LegacySale, token: 
   const { timeout_ms } = ports.settings.reads;
   const outcome = await ports.upstreams.legacy.send({ ...question.call, method: 'GET', token, timeout_ms });
   if (outcome.kind !== 'answered' || outcome.status === 429 || outcome.status >= 500) return 'unanswered';
-  if (outcome.status !== 200) return isNotFound(outcome) ? 'open' : 'refused';
-  const end_state = question.endIn(outcome);
-  if (end_state === null) return 'open';
+  if (outcome.status === 401) return 'refused';
+  const end_state = outcome.status === 200 ? question.endIn(outcome) : null;
+  // A buyer may leave a merchant order to expire and pay by another one of the same preference.
+  if (end_state === null || end_state === 'expired') return 'open';
   try {
     await legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', end_state, only_while: 'OPEN' });
   } catch (error) {

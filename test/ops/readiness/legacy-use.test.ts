@@ -52,6 +52,11 @@ describe('a unit may not go', () => {
       '1 sale of it is open on legacy.',
     ],
     [
+      'with a sale open on legacy of a point of sale that is not known',
+      used({ units: [unit('qr:A', null)], open: [{ ...sale, family: 'qr', side: 'legacy', slot: 'qr:*' }] }),
+      '1 sale of it is open on legacy.',
+    ],
+    [
       'with a sale of unknown outcome, and one that does not agree with upstream',
       used({
         units: [unit('point:A', null)],

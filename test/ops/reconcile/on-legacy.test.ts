@@ -177,6 +177,21 @@ describe('where legacy does not answer', () => {
   });
 });
 
+it('what legacy says of one sale leaves the others, and a sale whose merchant order expired stays open', async () => {
+  const id = '700100331';
+  await onOrders(id);
+  const preference_id = `${id}-7f25f9aa-eea6-4f9c-bf16-00000000000a`;
+  await sale(id, 1);
+  await sale(id, 2, { family: 'qr', unit: 'TILL1', slot: 'qr:TILL1', legacy_id: preference_id });
+  await sale(id, 3);
+  const expired = answered(200, { elements: [{ preference_id, order_status: 'expired' }] });
+  const forbidden = answered(403, { error: '403' });
+  answer = ({ path, name }) =>
+    name === 'merchant_order_search' ? expired : path.endsWith('1') ? forbidden : SHOWN_OVER;
+  expect(await run()).toMatchObject({ open_on_legacy: 2, asked_on_legacy: 3, ended_on_legacy: 1, not_asked: 0 });
+  expect(asked).toHaveLength(3);
+});
+
 it('asks about two hundred sales of a merchant in a run', async () => {
   await onOrders('700100330');
   for (let number = 0; number < 203; number++) await sale('700100330', number);
