@@ -4,28 +4,49 @@ import { languages, type Words } from '../../locales/words.ts';
 import { type Content, type Html, html, saysAll } from '../html.ts';
 import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
+/** Main pages, by what one comes for. */
 const PLACES = [
-  ['/', 'nav.fleet'],
-  ['/sales', 'nav.sales'],
-  ['/notices', 'nav.notices'],
-  ['/incidents', 'nav.incidents'],
-  ['/decommission', 'nav.decommission'],
-  ['/bulk', 'bulk.title'],
-  ['/ramps', 'ramps.all'],
-  ['/plan', 'command.plan_title'],
-  ['/drift', 'drift.title'],
-  ['/brownouts', 'brownouts.title'],
-  ['/import', 'command.import_title'],
-  ['/reconcile', 'reconcile.title'],
-  ['/captures', 'captures.title'],
-  ['/explain', 'explainer.title'],
-  ['/evidence', 'evidence.title'],
-  ['/reports', 'nav.reports'],
-  ['/audit', 'nav.audit'],
-  ['/limitations', 'nav.limitations'],
-  ['/assumptions', 'nav.assumptions'],
-  ['/doctor', 'doctor.title'],
-  ['/backups', 'backups.title'],
+  [
+    'nav.watch',
+    [
+      ['/', 'nav.fleet'],
+      ['/sales', 'nav.sales'],
+      ['/notices', 'nav.notices'],
+      ['/incidents', 'nav.incidents'],
+    ],
+  ],
+  [
+    'nav.move',
+    [
+      ['/bulk', 'bulk.title'],
+      ['/ramps', 'ramps.all'],
+      ['/plan', 'command.plan_title'],
+      ['/drift', 'drift.title'],
+      ['/brownouts', 'brownouts.title'],
+      ['/decommission', 'nav.decommission'],
+      ['/import', 'command.import_title'],
+    ],
+  ],
+  [
+    'nav.check',
+    [
+      ['/reports', 'nav.reports'],
+      ['/audit', 'nav.audit'],
+      ['/reconcile', 'reconcile.title'],
+      ['/evidence', 'evidence.title'],
+      ['/captures', 'captures.title'],
+      ['/explain', 'explainer.title'],
+    ],
+  ],
+  [
+    'nav.system',
+    [
+      ['/limitations', 'nav.limitations'],
+      ['/assumptions', 'nav.assumptions'],
+      ['/doctor', 'doctor.title'],
+      ['/backups', 'backups.title'],
+    ],
+  ],
 ] as const;
 
 /** No inline style, which the policy forbids; and a refused refresh leaves the part and the title as they are. */
@@ -52,8 +73,11 @@ export function layout(files: ConsoleFiles, visit: Visit, here: string, { title,
     <form action="/sign-out" method="post">${formToken(visit.form_token)}<button class="quiet">${t('sign.out')}</button></form>
   </div>
   <nav aria-label="${t('nav.label')}"><ul>${PLACES.map(
-    ([path, key]) =>
-      html`<li><a href="${path}"${isHere(path, here) ? html` aria-current="page"` : ''}>${t(key)}</a></li>`,
+    ([group, places]) =>
+      html`<li><span aria-hidden="true">${t(group)}</span><ul aria-label="${t(group)}">${places.map(
+        ([path, key]) =>
+          html`<li><a href="${path}"${isHere(path, here) ? html` aria-current="page"` : ''}>${t(key)}</a></li>`,
+      )}</ul></li>`,
   )}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
