@@ -160,7 +160,10 @@ describe('a row of one’s own', () => {
     });
     const row = `  - { drop: body.additional_info.ticket_number, policy: note, advice: Leave the number out., ${WHY} }\n`;
     const tables = loaded({ [CREATE]: removal('body.config.point.ticket_number')[CREATE] + row });
-    expect(tables.laid).toMatchObject([{ replaces: ['point.create.request#11'], removes: true }, { replaces: [] }]);
+    expect(tables.laid).toMatchObject([
+      { row: 'point.create.request#own.1', replaces: ['point.create.request#11'], removes: true },
+      { replaces: [] },
+    ]);
     expect(rowIds(shipped).filter((id) => !rowIds(tables).includes(id))).toEqual(['point.create.request#11']);
     const answer = { 'point/last_status.answer.yaml': removal('body.created_on')[CREATE] ?? '' };
     expect(refusalOf(answer)).toContain('the required target field body.created_on is written by no row');
@@ -221,7 +224,11 @@ any:
       error: 'bad_request',
       row: 'point.errors#create.own.1',
     });
-    expect(tables.laid[0]?.replaces).toEqual(['point.errors#create.1', 'point.errors#create.2']);
+    expect(tables.laid[0]).toMatchObject({
+      row: 'point.errors#create.own.1',
+      replaces: ['point.errors#create.1', 'point.errors#create.2'],
+      removes: false,
+    });
     expect(rowIds(tables)).toContain('point.errors#create.3');
   });
 
@@ -256,6 +263,26 @@ any:
       final: true,
       row: 'point.states#own.1',
     });
+  });
+
+  it('of states stands for the row of its status and detail, or before those of its status', () => {
+    const row = (what: string): string =>
+      `  - { ${what}, shows: CANCELED, rank: 8, final: true, notices: [point], ${WHY} }\n`;
+    const tables = loaded({
+      'point/states.yaml': `rows:\n${row('status: expired')}${row('status: canceled, detail: by_cashier')}never:\n  - { shows: ABANDONED, ${WHY} }\n`,
+    });
+    const why = WHY.slice('why: '.length);
+    expect(tables.laid).toEqual([
+      { row: 'point.states#own.1', replaces: ['point.states#5'], removes: false, why },
+      { row: 'point.states#own.2', replaces: [], removes: false, why },
+    ]);
+    const idsOf = (one: LoadedTables): string[] => rowIds(one).filter((id) => id.startsWith('point.states#'));
+    const [before, after] = [idsOf(shipped), idsOf(tables)];
+    expect(after).toEqual(
+      before.flatMap((id) =>
+        id === 'point.states#4' ? ['point.states#own.2', id] : id === 'point.states#5' ? ['point.states#own.1'] : [id],
+      ),
+    );
   });
 
   it('of states makes a shipped sentence on what is never shown untrue, whichever way it shows it', () => {
