@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
 import Table from 'cli-table3';
 import { type Group, globsOf, groups } from '../test/proof/modules.ts';
+import { setup } from '../test/temporary-folder.ts';
 
 /** Percent of a group's mutants that tests must notice. */
 const LEAST_SCORE = 85;
@@ -46,7 +47,9 @@ if (strange.length > 0) {
   process.exit(2);
 }
 const rows: Sums[] = [];
+const removeTemporary = setup();
 for (const group of groups) if (wanted.includes(group.name)) rows.push(...(await mutate(group)));
+removeTemporary?.();
 process.stdout.write(`${table(rows)}\n`);
 if (rows.some((row) => scoreOf(row) < LEAST_SCORE)) process.exitCode = 1;
 
