@@ -13,6 +13,8 @@ export interface Ran {
 interface Options {
   input?: string;
   env?: Record<string, string>;
+  /** Run by this user; only root can. */
+  uid?: number;
   /** Is handed the running process, for a test that ends it. */
   started?: (child: ChildProcess) => void;
 }
@@ -21,7 +23,9 @@ interface Options {
 export function puente(argv: string[], options: Options = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const env = { PATH: process.env.PATH, ...options.env };
-    const child = execFile(process.execPath, ['bin/puente.js', ...argv], { cwd: HOUSE, env }, (error, out, err) => {
+    const user = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid };
+    const how = { cwd: HOUSE, env, ...user };
+    const child = execFile(process.execPath, ['bin/puente.js', ...argv], how, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err });
     });
     options.started?.(child);

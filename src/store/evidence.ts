@@ -66,12 +66,14 @@ export function recordingMethods(
   /** All in one unit, which the unique index refuses when it has an id already: no sum counts an exchange twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
-    const signed = await withStored(batch);
+    const { signed, remember } = await withStored(batch);
     const { named, sums } = await withNames((names) => {
       const named = signed.map((one) => withDifferences(one, names));
       return { named, sums: sumSteps(named, names) };
     });
-    return writer.commit({ steps: [...rowsOf(named), ...sums], locks: { alone: [EXCHANGES_LOCK] } });
+    const result = await writer.commit({ steps: [...rowsOf(named), ...sums], locks: { alone: [EXCHANGES_LOCK] } });
+    if (result.kind === 'done') remember();
+    return result;
   }
 
   async function knownOf(batch: readonly RecordedExchange[]): Promise<Set<string>> {
@@ -99,7 +101,7 @@ const KNOWN_GROUPS = 10_000;
 /**
  * Differences under the signature by which their group is stored: one that an older build made stays, so that its
  * judgement stands and the exchanges that name it still find it. It is recognised once, when it is seen again, because no
- * SQL of an upgrade can read a reason of any wording; from then on it is known by its current signature.
+ * SQL of an upgrade can read a reason of any wording; once that is committed it is known by its current signature.
  */
 function signatureKeeper(reader: Reader) {
   const groups = reader.prepare<[string, string, string], DifferenceGroup>(
@@ -107,15 +109,19 @@ function signatureKeeper(reader: Reader) {
   );
   const known = createLru<string>(KNOWN_GROUPS);
 
-  /** @param recognised groups of older builds that another difference of the batch has joined, by merchant and signature. */
+  /**
+   * @param recognised groups of older builds that another difference of the batch has joined, by merchant and signature.
+   * @param fresh what the batch adds to `known`.
+   */
   async function stored(
     merchant_id: string,
     { signature, ...one }: DifferenceSeen,
     older: OlderForm,
     recognised: Set<string>,
+    fresh: Map<string, string>,
   ): Promise<string> {
     const key = `${merchant_id} ${signature}`;
-    const before = known.get(key);
+    const before = fresh.get(key) ?? known.get(key);
     if (before !== undefined) {
       recognised.add(`${merchant_id} ${before}`);
       return before;
@@ -132,14 +138,16 @@ function signatureKeeper(reader: Reader) {
     );
     // Of groups that a reworded reason has divided, a judged one.
     const group = same ?? alike.find(({ state }) => state !== 'new') ?? alike[0];
-    known.set(key, group?.signature ?? signature);
+    fresh.set(key, group?.signature ?? signature);
     if (group !== undefined) recognised.add(`${merchant_id} ${group.signature}`);
     return group?.signature ?? signature;
   }
 
-  return async (batch: readonly RecordedExchange[]): Promise<RecordedExchange[]> => {
+  /** `remember`: to be called when the batch is committed. */
+  return async (batch: readonly RecordedExchange[]) => {
     const signed: RecordedExchange[] = [];
     const recognised = new Set<string>();
+    const fresh = new Map<string, string>();
     for (const one of batch) {
       const { merchant_id } = one;
       if (merchant_id === null || one.differences.length === 0) {
@@ -148,12 +156,16 @@ function signatureKeeper(reader: Reader) {
       }
       const differences: DifferenceSeen[] = [];
       for (const { older, ...seen } of one.differences) {
-        const signature = older === undefined ? seen.signature : await stored(merchant_id, seen, older, recognised);
+        const signature =
+          older === undefined ? seen.signature : await stored(merchant_id, seen, older, recognised, fresh);
         differences.push(older === undefined ? seen : { ...seen, signature, current_signature: seen.signature });
       }
       signed.push({ ...one, differences });
     }
-    return signed;
+    const remember = (): void => {
+      for (const [key, signature] of fresh) known.set(key, signature);
+    };
+    return { signed, remember };
   };
 }
 

@@ -1,5 +1,5 @@
 /** Findings of `puente doctor` on a running and on a stopped Puente; it shows no secret. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,6 +15,10 @@ import { openShop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
 const SECRET = 'webhook-secret-that-nobody-sees';
+/** `nobody`. Only root can become another user, and only root needs to: for any other the port below is privileged. */
+const USER = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+const PRIVILEGED_PORT = 443;
+const FIRST_FREE_PORT = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'));
 
 const named = (findings: Finding[], name: string): Finding | undefined =>
   findings.find((finding) => finding.name === name);
@@ -211,6 +215,19 @@ describe('of a Puente that does not run', () => {
     });
     for (const finding of findings) expect(finding.repair === null, finding.name).toBe(finding.level === 'ok');
     expect(code).toBe(1);
+  });
+
+  it.skipIf(FIRST_FREE_PORT <= PRIVILEGED_PORT)('tells a user who may not take a port, and still starts', async () => {
+    chmodSync(folder, 0o777);
+    const env = { PUENTE_DATA_DIR: join(folder, 'of-nobody'), PUENTE_PUBLIC_PORT: String(PRIVILEGED_PORT) };
+    const { out, code } = await puente(['doctor', '--offline', '--json'], { env, ...USER });
+    const { findings } = JSON.parse(out) as { findings: Finding[] }; // the output of --json
+    expect(named(findings, 'public port')).toMatchObject({
+      level: 'note',
+      says: expect.stringContaining(`:${PRIVILEGED_PORT} is refused to this user`),
+      repair: expect.stringContaining('Set public.port to 1024 or above'),
+    });
+    expect(code).toBe(0);
   });
 
   it('asks a database server without changing it, and shows no password', async () => {

@@ -1,8 +1,8 @@
 /** The breaker in virtual time: calls it blocks during an outage, and how traffic returns (F31, F32, P12). */
 import { describe, expect, it } from 'vitest';
 import { type BreakerState, createBreaker, withBreaker } from '../../src/proxy/upstream/breaker.ts';
-import type { UpstreamClient } from '../../src/proxy/upstream/client.ts';
-import type { UpstreamCall } from '../../src/proxy/upstream/upstream.ts';
+import { NO_FREE_CONNECTION, type UpstreamClient } from '../../src/proxy/upstream/client.ts';
+import type { UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 
 /** As in `config/default.yaml`. */
@@ -190,10 +190,38 @@ describe('a merchant whose every call fails', () => {
   });
 });
 
+const token = new Secret('APP_USR-4004001-112026-invented-700100200');
+const read = { name: 'get', method: 'GET', path: '/v1/orders/x', token, timeout_ms: 1 } as const;
+const sale = { name: 'create', method: 'POST', path: '/v1/orders', token, timeout_ms: 1 } as const;
+
+describe('an answer', () => {
+  const answered = (status: number) => ({ kind: 'answered', status, retry_after_ms: null, body: {} }) as const;
+  it.each<[string, UpstreamOutcome, string[]]>([
+    ['that a terminal is busy holds no call back, however often it comes', answered(409), []],
+    ['that asks for fewer calls, too', answered(429), []],
+    ['that a token is refused, too', answered(401), []],
+    [
+      'that nobody gave, for want of a connection of Puente’s own, too',
+      { kind: 'not_sent', cause: NO_FREE_CONNECTION },
+      [],
+    ],
+    ['that upstream has failed does', answered(503), ['writes open']],
+  ])('%s', async (_what, outcome, expected) => {
+    let at = 0;
+    const changes: string[] = [];
+    const client: UpstreamClient = { send: async () => outcome, close: async () => undefined };
+    const guarded = withBreaker(
+      client,
+      SETTINGS,
+      (calls, state) => changes.push(`${calls} ${state}`),
+      () => at,
+    );
+    for (; at < 10 * SECOND_MS; at += 50) await guarded.send(sale);
+    expect(changes).toEqual(expected);
+  });
+});
+
 describe('a read that a payment waits for', () => {
-  const token = new Secret('APP_USR-4004001-112026-invented-700100200');
-  const read = { name: 'get', method: 'GET', path: '/v1/orders/x', token, timeout_ms: 1 } as const;
-  const sale = { name: 'create', method: 'POST', path: '/v1/orders', token, timeout_ms: 1 } as const;
   const own = { ...read, for_payment: true };
 
   it('is sent while only reads are held back, and held back while payments are, too [F31]', async () => {

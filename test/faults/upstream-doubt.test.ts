@@ -3,10 +3,11 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, ARGENTINA, call, eventually, POINT } from '../kit.ts';
+import { startRelay } from '../journeys/sdk-relay.ts';
+import { type Answer, ARGENTINA, call, eventually, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import type { Row } from '../proxy/http/till.ts';
-import type { Heard } from './fault-server.ts';
+import type { Act, Heard } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { end, type Order, openTill, SHORT, startUpstream, type Twist } from './upstream-stand.ts';
 
@@ -97,6 +98,38 @@ describe('a create in doubt', () => {
     expect(orderOf(device).id).toBe(row.order_id);
   });
 
+  it.each<[string, (honest: Act) => Act]>([
+    ['before its first byte', (honest) => acts.unheard(honest, acts.reset)],
+    ['in its middle', (honest) => acts.cutAt(120, honest, 'reset')],
+  ])('an order whose every answer is cut %s: the till’s repeat is answered with that sale', async (_where, cut) => {
+    upstream.onCreate = cut;
+    const device = puente.device();
+    expect((await puente.create(device)).status).toBe(504);
+    const { legacy_id } = puente.row(device);
+    upstream.onCreate = (honest) => honest;
+    const again = await puente.create(device);
+    expect([again.status, (again.body as { id?: string }).id]).toEqual([201, legacy_id]);
+    expect(puente.row(device)).toMatchObject({ state: 'LIVE', order_id: orderOf(device).id });
+    expect(bodiesFor(device), 'no other key').toHaveLength(triesOf(device).length);
+  });
+
+  it('a till whose answer is cut on its way gets the same sale when it asks again', async () => {
+    const relay = await startRelay();
+    relay.target = Number(new URL(puente.app.public_url).port);
+    const device = puente.device();
+    const lost = relay.loseNextAnswer();
+    const first = call(`http://127.0.0.1:${relay.port}${POINT}/devices/${device}/payment-intents`, {
+      token: tokenOf(ARGENTINA),
+      body: { amount: 1500 },
+    });
+    await expect(first).rejects.toThrow();
+    await lost;
+    const again = await puente.create(device);
+    expect([again.status, (again.body as { id?: string }).id]).toEqual([201, puente.row(device).legacy_id]);
+    expect(bodiesFor(device)).toHaveLength(1);
+    await relay.close();
+  });
+
   it('a repeat finds the terminal busy with our own order: busy for now, then adopted by its event [F17]', async () => {
     upstream.onCreate = (honest, _heard, nth) =>
       nth === 1 ? acts.unheard(honest, acts.reset) : refusal(409, 'already_queued_order_for_terminal');
@@ -151,6 +184,7 @@ describe('an order with unexpected values', () => {
     ['the merchant as a number', (text) => text.replace(`"user_id":"${ARGENTINA}"`, `"user_id":${ARGENTINA}`)],
     ['amounts as numbers', (text) => text.replace(/"amount":"([\d.]+)"/g, '"amount":$1')],
     ['a total as a number with decimals', (text) => text.replace(/^\{/, '{"total_amount":15.00,')],
+    ['the application as a number', (text) => text.replace(/^\{/, '{"integration_data":{"application_id":4004001},')],
     ['a ticket number as a number', (text) => text.replace(/"point":\{/, '"point":{"ticket_number":77,')],
   ])('%s is accepted: nothing is lost [F26]', async (_name, rewrite) => {
     upstream.onCreate = (honest) => (socket, heard) => {

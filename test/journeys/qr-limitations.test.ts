@@ -1,6 +1,7 @@
 /** Each numbered limitation of QR, merchant orders and payments, shown as exactly what a till sees differently. */
 import { describe, expect, it, test } from 'vitest';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
+import { approveAtTerminal } from '../../src/sandbox/order-at-unit.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, tokenOf, topicOf } from '../kit.ts';
 import { rawRequest, sendRaw, startRawUpstream } from '../proxy/http/raw.ts';
 import { startOutside } from '../proxy/http/unruly.ts';
@@ -25,6 +26,7 @@ import {
 } from './qr-limitation-kit.ts';
 import { argentina, buyer, dynamic, read, remove, v1, v1Number, v2, v2Item } from './qr-sales.ts';
 import type { QrStep } from './qr-till-script.ts';
+import type { OpenQrWorld } from './qr-worlds.ts';
 import { narrowDifferences } from './transcript.ts';
 
 const MINUTE_MS = 60_000;
@@ -489,8 +491,16 @@ describe('payments', () => {
       ['201', '<refund 2>'],
       ['201', '<refund 1>'],
     ]);
-    const after = await twice([read]);
-    expect(after.orders.at(-1), 'a till that has read it means another one').toEqual(after.direct.at(-1));
+    for (const [what, between] of [
+      ['a till that has read it means another one', read],
+      ['a minute later it is another one', { advance_ms: MINUTE_MS + 1 }],
+    ] as const) {
+      const after = await twice([between]);
+      expect(after.orders.at(-1), what).toEqual(after.direct.at(-1));
+    }
+    // Its receiver has acknowledged the notice of the first one.
+    const known = await each((till) => till.run([sale(v2), OPENED, ...pay(v2), part, { notices: 1 }, part]));
+    expect(known.orders.at(-1)).toContain('"id":<refund 2>');
   });
 
   limitation('LIM-90', async () => {
@@ -541,6 +551,42 @@ describe('payments', () => {
       direct: { status: 409, states: [final, final], notices: [] },
       orders: { status: 200, states: [final, 'FINISHED'], notices: [final, 'FINISHED'] },
     });
+    const ends: Record<string, (world: OpenQrWorld, intent: string) => Promise<unknown>> = {
+      CANCELED: ({ door_url, merchant }, intent) =>
+        call(`${door_url}/point/integration-api/devices/${DEVICE}/payment-intents/${intent}`, {
+          method: 'DELETE',
+          token: tokenOf(merchant),
+        }),
+      ABANDONED: ({ advance }) => advance(15 * MINUTE_MS + 1),
+      ERROR: ({ control_url, merchant }) =>
+        call(`${control_url}/_sandbox/terminals/${merchant}/${DEVICE}/error`, { body: {} }),
+    };
+    for (const [end, cause] of Object.entries(ends)) {
+      const states = await each(
+        async (_till, world) => {
+          const { door_url, merchant, bench, receiver } = world;
+          const intents = `${door_url}/point/integration-api/devices/${DEVICE}/payment-intents`;
+          const { body } = await call(intents, { token: tokenOf(merchant), body: { amount: 1500 } });
+          const { id } = body as { id: string }; // of a created intent
+          await cause(world, id);
+          const state = async (): Promise<unknown> =>
+            (await ask(world, `/point/integration-api/payment-intents/${id}`)).state;
+          const before = await state();
+          const order = [...bench.sandbox.world.orders.values()].at(-1);
+          // Upstream approves a payment of the order that it has ended; legacy has no order.
+          if (order === undefined) return [before, await state()];
+          // An intent that was abandoned has no notice.
+          const notices = end === 'ABANDONED' ? 0 : 1;
+          await receiver.waitFor(notices);
+          order.status = 'at_terminal';
+          approveAtTerminal(bench.sandbox.world, order, {});
+          const told = await receiver.waitFor(notices + 1);
+          return [before, await state(), JSON.parse(told.at(-1)?.text ?? '').state as unknown];
+        },
+        { settings: { point_payment_notices: 'off' } },
+      );
+      expect(states).toEqual({ direct: [end, end], orders: [end, 'FINISHED', 'FINISHED'] });
+    }
   });
 
   limitation('LIM-92', async () => {

@@ -63,7 +63,8 @@ const windowPage: Page = {
   path: '/brownouts/:id',
   async show(visit) {
     const { words, path, ask, signal } = visit;
-    const { t } = words;
+    const { t, number } = words;
+    const shown = (count: string | number): string => (typeof count === 'number' ? number(count) : count);
     const request = { path, signal };
     const { refused, left_out, calls_refused, ...window } = await ask('GET /api/brownouts/:id', request);
     const rows = refused.map(({ merchant, merchant_name, unit, operation, calls, first_at, last_at }) => ({
@@ -77,8 +78,8 @@ const windowPage: Page = {
     const more =
       left_out === 0 ? null : html`<p class="notice warn">${t('refused_in.left_out', { count: left_out })}</p>`;
     const content = html`<p>${stateOf(visit, window)} ${timeOf(words, window.from)} – ${timeOf(words, window.until)}: <span>${window.reason}</span></p>
-<dl class="facts"><dt>${t('brownouts.calls_refused')}</dt><dd>${calls_refused ?? t('brownouts.deleted')}</dd>
-<dt>${t('brownouts.units_refused')}</dt><dd>${unitsOf(words, window)}</dd></dl>
+<dl class="facts"><dt>${t('brownouts.calls_refused')}</dt><dd>${shown(calls_refused ?? t('brownouts.deleted'))}</dd>
+<dt>${t('brownouts.units_refused')}</dt><dd>${shown(unitsOf(words, window))}</dd></dl>
 ${section('refused', t('refused_in.units'), html`${table(words, 'refused_in', t('refused_in.units'), rows, t('refused_in.nobody'))}${more}`, t('refused_in.lead'))}
 <p><a href="/brownouts">${t('brownouts.title')}</a></p>`;
     return { title: t('refused_in.title'), content };

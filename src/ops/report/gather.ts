@@ -190,7 +190,8 @@ async function certificateOf(
   if (completion === null || !completion.may_go) return NOT_CERTIFIED;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
   const kept = units.filter(({ may_go }) => !may_go);
-  const units_new = kept.filter(({ last_legacy_at }) => last_legacy_at === null).length;
+  // Not one with a sale that was opened on legacy, or is in doubt, since the verdict was made.
+  const units_new = kept.filter(({ why_said }) => why_said.code === 'unit_use.watched').length;
   if (units_new < kept.length) return NOT_CERTIFIED;
   const { began_on, whole_since, deleted_before } = await coverageOf(ports, merchant_id, ask);
   // Sales before or after the period were not looked at.

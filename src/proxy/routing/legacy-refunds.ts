@@ -53,19 +53,24 @@ async function recordRefund(ports: Ports, call: RefundCall, answer: ProxiedAnswe
   if (!is_proven && (outcome.state === 'REFUSED' || call.is_token_refused)) return;
   const key = headers['x-idempotency-key'];
   // Without an id of legacy's, its own names it in reports and traces.
-  const id = ports.memory.ids.legacyId(at);
+  const own_id = ports.memory.ids.legacyId(at);
+  const fingerprint = (text: string): string => ports.vault.fingerprint(new Secret(text));
+  const named = outcome.legacy_id === undefined ? null : `as ${outcome.legacy_id}`;
+  const mark = key === undefined ? named : `by ${key}`;
   const row: LegacySale = {
-    ...{ id, merchant_id, family: 'payments', work: 'refund', unit: payment_id, slot: null },
-    client_reference: key === undefined ? null : ports.vault.fingerprint(new Secret(`refund ${payment_id} ${key}`)),
+    // Equal for two calls about one refund: where two processes record both in one moment, the store refuses one.
+    id: mark === null ? own_id : fingerprint(`refund ${merchant_id} ${payment_id} ${mark}`),
+    ...{ merchant_id, family: 'payments', work: 'refund', unit: payment_id, slot: null },
+    client_reference: key === undefined ? null : fingerprint(`refund ${payment_id} ${key}`),
     amount: decimalOf(objectOf(body).amount),
     unproven_token: is_proven ? null : ports.vault.fingerprint(token),
     ...{ ends_at: at, created_at: at, updated_at: ports.clock.now() },
-    ...{ legacy_id: id, end_state: null },
+    ...{ legacy_id: own_id, end_state: null },
     ...outcome,
   };
   try {
     const legacy_id = await saveRefund(ports, row, outcome);
-    const is_own = is_proven || (legacy_id === id && (await judgeUnproven(ports, row, token)) === 'proven');
+    const is_own = is_proven || (legacy_id === own_id && (await judgeUnproven(ports, row, token)) === 'proven');
     // A call without it counts by itself: the row of a token that is not proven is in no report.
     if (is_own && ports.exchange !== null) ports.exchange.legacy_id = legacy_id;
   } catch (error) {
@@ -79,11 +84,18 @@ async function saveRefund(
   row: LegacySale,
   outcome: RefundOutcome,
 ): Promise<string | null> {
-  const first = await firstOf(legacy_sales, row, outcome);
-  if (first === undefined) {
-    await legacy_sales.openLegacySale(row);
-    return row.legacy_id;
-  }
+  const open = async (): Promise<LegacySale | null> => {
+    try {
+      await legacy_sales.openLegacySale(row);
+      return null;
+    } catch (error) {
+      const written = await firstOf(legacy_sales, row, outcome);
+      if (written === undefined) throw error;
+      return written;
+    }
+  };
+  const first = (await firstOf(legacy_sales, row, outcome)) ?? (await open());
+  if (first === null) return row.legacy_id;
   const proven = row.unproven_token === null && first.unproven_token !== null ? { unproven_token: null } : {};
   const change = { ...changeOf(first, outcome), ...proven } as const;
   if (Object.keys(change).length > 0) await legacy_sales.saveLegacySale(first.id, change);

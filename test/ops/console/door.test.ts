@@ -1,7 +1,15 @@
 /** The console's door: sign-in and sign-out, what a session allows, forms of other pages, languages, and headers. */
+import { createServer } from 'node:http';
+import express from 'express';
 import { describe, expect, it } from 'vitest';
+import { PuenteError } from '../../../src/error.ts';
+import { createSessions, membersOf } from '../../../src/ops/api/access.ts';
+import type { OpsApi } from '../../../src/ops/api/api.ts';
+import { createConsole } from '../../../src/ops/console/console.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
-import { ANA, type Answer, ARGENTINA, BEN, call, PEOPLE, startBench } from '../../kit.ts';
+import { createVault, Secret } from '../../../src/proxy/vault.ts';
+import { ANA, type Answer, ARGENTINA, BEN, call, OPS_TOKEN, PEOPLE, startBench } from '../../kit.ts';
+import { listen, shut } from '../../listen.ts';
 import { openForAll } from '../../open.ts';
 
 const bench = openForAll(() => startBench(PEOPLE));
@@ -142,6 +150,34 @@ it('a file may have a secret for each field of each merchant that holds one', as
   const text = `merchants:\n  - {id: "${ARGENTINA}", new: true, name: Café}\n`;
   const answer = await send('/plan', { form_token, file: 'shops.yaml', text, ...secrets }, cookie);
   expect([answer.status, /id="found"/.test(answer.text)]).toEqual([200, true]);
+});
+
+it.each([
+  ['in its title', true, '<h1>Decommission of 700100200 · Café Sur</h1>'],
+  [
+    'but not refused where that can’t be read, as after an act that was made',
+    false,
+    '<h1>Decommission of 700100200</h1>',
+  ],
+])('a page about a merchant has its name %s', async (_what, is_readable, title) => {
+  await bench.notify(ARGENTINA, { name: 'Café Sur' });
+  const members = membersOf({ token: new Secret(OPS_TOKEN), tokens: {} });
+  const sessions = createSessions(members, createVault(new Secret('c7'.repeat(32))), Date);
+  const signIn = { memberOf: () => members[0] as (typeof members)[0] }; // there is one
+  const api: OpsApi = {
+    async ask(_person, name, { path = {} } = {}) {
+      if (name === 'GET /api/merchants/:id' && !is_readable) throw new PuenteError('store_failed', 'the disk is full');
+      const url = name.replace('GET ', '').replace(':id', path.id ?? '');
+      return (await bench.ops(url)).body as never; // the row's own answer
+    },
+    permit: () => undefined,
+  };
+  const server = createServer(express().use(createConsole({ api, sessions, signIn, log: createLog('silent') })));
+  const url = `http://127.0.0.1:${await listen(server)}/merchants/${ARGENTINA}/decommission`;
+  const cookie = `${sessions.cookie}=${sessions.open(signIn.memberOf())}`;
+  const page = await call(url, { headers: { accept: 'text/html', cookie } });
+  await shut(server);
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining(title)]);
 });
 
 describe('what a browser sends amiss', () => {

@@ -1,8 +1,11 @@
 /** The pages of operations on many merchants, and of a merchant's settings, in a real browser; each does what its command does. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writes } from '../../../src/store/writes.ts';
 import { hasChromium } from '../../chromium.ts';
-import { ANA, ARGENTINA, BRAZIL, DEVICE, EVA, MEXICO, POINT } from '../../kit.ts';
+import { ANA, ARGENTINA, BRAZIL, DEVICE, EVA, MEXICO, POINT, SECOND_DEVICE } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
 import { filesOn } from '../plan/kit.ts';
@@ -192,6 +195,33 @@ describe.skipIf(!hasChromium)('the page of', () => {
     );
   });
 
+  it('brown-outs says that units were refused at least, where more calls were than are looked at', async () => {
+    const { page, go, seriousFindings } = eva;
+    const [, id = ''] = /\/brownouts\/([0-9a-f-]{36})$/.exec(page.url()) ?? [];
+    const MANY = 60_000;
+    // The one call that was refused, once more for each of so many units.
+    const file = join(bench.data_dir, 'puente.db');
+    const database = new Database(file, { timeout: 5_000 });
+    const names: string[] = database
+      .prepare(`SELECT name FROM pragma_table_info('exchanges')`)
+      .pluck()
+      .all() as string[]; // its columns
+    const columns = names.filter((name) => name !== 'sequence');
+    const own: Record<string, string> = { id: `id || '-' || n`, unit: `'point:T' || n` };
+    database.exec(`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${MANY})
+      INSERT INTO exchanges (${columns.join(', ')}) SELECT ${columns.map((name) => own[name] ?? name).join(', ')}
+      FROM counted, (SELECT * FROM exchanges WHERE merchant_id = '${BRAZIL}' AND status = 503)`);
+    database.prepare(writes.place_exchanges.sql).run(MANY);
+    database.close();
+    await go(`/brownouts/${id}`);
+    const facts = await page.locator('dl.facts').innerText();
+    expect(facts.split('\n')).toEqual(['Calls refused', '60,001', 'Units refused', 'at least 24,999']);
+    await go('/brownouts');
+    const row = page.getByRole('row').filter({ hasText: BRAZIL });
+    expect(await row.locator('td[data-name="Units refused"]').innerText()).toBe('at least 24,999');
+    expect(await seriousFindings()).toEqual([]);
+  });
+
   it('captures switches one on, and saves the file of its calls', async () => {
     const { page, go, seriousFindings } = eva;
     await go('/captures');
@@ -230,6 +260,22 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('button', { name: 'Repair what is safe' }).click();
     await page.getByRole('status').getByText('What was safe is repaired').waitFor();
     await page.getByText('Puente and upstream agree.').waitFor();
+    expect(await seriousFindings()).toEqual([]);
+  });
+
+  it('reconciliation asks legacy about its open sales where it repairs, and tells what came of it', async () => {
+    const { page, go, seriousFindings } = eva;
+    await bench.move({ stage: 'legacy' });
+    await bench.till(`${POINT}/devices/${SECOND_DEVICE}/payment-intents`, { body: { amount: 1500 } });
+    await bench.atTerminal('pay', { device: SECOND_DEVICE });
+    await go('/reconcile');
+    await page.getByLabel('Merchant', { exact: true }).fill(ARGENTINA);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByText('1 sale on legacy is not known to have ended; repairing asks legacy.').waitFor();
+    await page.locator('#repair-reason').fill('the last one');
+    await page.getByRole('button', { name: 'Repair what is safe' }).click();
+    await page.getByText('Sales on legacy: 1 ended, as legacy shows; 0 not asked about').waitFor();
+    expect(await page.getByText('not known to have ended').count()).toBe(0);
     expect(await seriousFindings()).toEqual([]);
   });
 

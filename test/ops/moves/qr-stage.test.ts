@@ -1,6 +1,6 @@
 /** A merchant that moves back to legacy: its open orders stay on orders until terminal; new sales are proxied. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, startBench } from '../../kit.ts';
+import { ARGENTINA, eventually, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 
 const COLLECTOR = `/instore/qr/seller/collectors/${ARGENTINA}/pos`;
@@ -84,4 +84,23 @@ describe('back on legacy, with a sale of orders still on the point of sale', () 
     expect(orders()).toEqual({ static: ['canceled', 'canceled'] });
     expect((await bench.till(path)).body).toMatchObject({ external_reference: 'second' });
   });
+});
+
+it('rolled back, a point of sale shows its sale of orders until that is paid, and then legacy’s', async () => {
+  const path = `${COLLECTOR}/SUC002POS001/orders`;
+  await stage('orders');
+  expect((await bench.till(path, { method: 'PUT', body: store_order('ours') })).status).toBe(204);
+  const body = { reason: 'a shop called' };
+  expect((await bench.ops(`/api/merchants/${ARGENTINA}/rollback`, { method: 'POST', body })).status).toBe(200);
+  const before = orders();
+  expect((await bench.till(path)).body).toMatchObject({ external_reference: 'ours' });
+  expect((await bench.control(`/pos/${ARGENTINA}/SUC002POS001/pay`, { body: {} })).status).toBe(200);
+  const shown = await eventually(
+    () => bench.till(path),
+    ({ status }) => status !== 200,
+  );
+  expect(shown).toMatchObject({ status: 404, body: { error: 'point_of_sale_in_store_order_not_found' } });
+  expect((await bench.till(path, { method: 'PUT', body: store_order("legacy's") })).status).toBe(204);
+  expect((await bench.till(path)).body).toMatchObject({ external_reference: "legacy's" });
+  expect(orders().static).toHaveLength(before.static?.length ?? 0);
 });

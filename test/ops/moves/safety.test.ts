@@ -69,6 +69,16 @@ describe('armed', () => {
     expect(await safetyOf()).toMatchObject({ mode: 'armed', trips: [], now: [] });
   });
 
+  it('nor do answers that a terminal is busy', async () => {
+    const device = 'NEWLAND_N950__SBX0000001';
+    const sellThere = (amount: number) =>
+      bench.till(`${POINT}/devices/${device}/payment-intents`, { body: { amount }, merchant: ARGENTINA });
+    const statuses = [];
+    for (let amount = 1501; amount < 1510; amount++) statuses.push((await sellThere(amount)).status);
+    expect(statuses).toEqual([201, ...Array(8).fill(409)]);
+    expect(await safetyOf()).toMatchObject({ trips: [], now: [{ kind: 'intents', calls: 1, faults: 0 }] });
+  });
+
   it('faults take new work of the kind back to shadow, and nothing else', async () => {
     const open = idOf(await sell());
     expect(await failing(4)).toContain(504);

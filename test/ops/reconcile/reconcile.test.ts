@@ -1,4 +1,5 @@
 /** Reconciliation where upstream and the store disagree: what it finds, repairs, and leaves unchanged. */
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { MerchantView } from '../../../src/ops/merchants.ts';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
@@ -8,6 +9,7 @@ import { openForEach } from '../../open.ts';
 import { openFront, storedBy } from '../../proxy/http/front.ts';
 import { idOf, LEFT_IN_DOUBT } from '../../proxy/http/till.ts';
 import { puente } from '../../run-cli.ts';
+import { runSql } from '../../store/sqlite/kit.ts';
 import { command } from '../moves/command.ts';
 
 const front = openForEach(() => openFront());
@@ -299,6 +301,12 @@ it('a refund that has ended upstream counts as it ended, and is no mismatch', as
   );
   expect(await refunds()).toEqual([['open', '15.00']]);
   front.lie = null;
+  // While it can't be stored, the run goes on, and the next one finds the same.
+  const file = join(front.data_dir, 'puente.db');
+  runSql(file, `CREATE TRIGGER not_now BEFORE UPDATE ON links BEGIN SELECT RAISE(ABORT, 'not now'); END`);
+  expect(sums(await reconcile(REASON))).toMatchObject({ news: 'done', checked: 1, mismatches: 0 });
+  expect(await refunds()).toEqual([['open', '15.00']]);
+  runSql(file, 'DROP TRIGGER not_now');
   expect(sums(await reconcile(REASON))).toMatchObject({ checked: 1, mismatches: 0 });
   expect(await refunds()).toEqual([['refunded', '15.00']]);
 });

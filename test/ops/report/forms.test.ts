@@ -307,6 +307,21 @@ describe('diff', () => {
     expect(diffReports(readReport(JSON.stringify(older), 'old.json'), paid(3, '45.00')).changes).toEqual([]);
   });
 
+  it('a sum of which no amount is known is no change beside one that an older build wrote as 0', () => {
+    const sum = { what: 'refund', lane: 'legacy', family: 'payments', currency: null, outcome: 'refunded' } as const;
+    const unknown = (money: { amount_minor: string | null; amount: string | null }, count = 2) =>
+      report({ sums: [{ ...sum, count, without_amount: 2, ...money }] });
+    const [zero, none] = [
+      unknown({ amount_minor: '0', amount: '0.00' }),
+      unknown({ amount_minor: null, amount: null }),
+    ];
+    expect([diffReports(zero, none).changes, diffReports(none, zero).changes]).toEqual([[], []]);
+    // Two unknown amounts, and a known one of 0, are not the same.
+    expect(diffReports(none, unknown({ amount_minor: '0', amount: '0.00' }, 3)).changes).toMatchObject([
+      { before: 'count 2, sum none', after: 'count 3, sum 0.00' },
+    ]);
+  });
+
   it('tells what a receiver acknowledged and refused', () => {
     const told = (refused: number) => {
       const at = { last_delivered_at: null, last_refused_at: null, success_rate: 80, held: 0, late: 1 };

@@ -8,8 +8,18 @@ import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { auditOf, DAY_MS, finished, type Harness, MERCHANT, NOON } from '../../store/contract/harness.ts';
+import {
+  auditOf,
+  DAY_MS,
+  finished,
+  type Harness,
+  MERCHANT,
+  NOON,
+  newSale,
+  TERMINAL,
+} from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 /** The first day of the migration; its last call to legacy is on the second. */
 const BEGAN = NOON - 300 * DAY_MS;
@@ -98,6 +108,39 @@ it.each([
   expect(page).toContain('A certificate of completion needs the whole migration');
   expect((await certified()).report).toMatchObject({ certificate: {}, certificate_since: null });
 });
+
+it.each([
+  ['that called it once', TERMINAL],
+  ['that never called it', 'PAX_A910__2'],
+])(
+  'no certificate stands beside a unit that may not go: a sale on legacy of one %s began meanwhile',
+  async (_what, unit) => {
+    const { store } = harness;
+    await trade([1, 2]);
+    const on_orders = { at: BEGAN, lane: 'orders', stage: 'orders', unit: `point:${unit}` } as const;
+    await store.exchanges.recordExchanges([newExchange(on_orders)]);
+    await arrive();
+    const sale = newSale({ unit, state: 'OPEN', legacy_id: 'intent-1' });
+    ports = {
+      ...ports,
+      store: withMethods(store, {
+        // Between the verdict and what follows from it.
+        async readinessDays(filter) {
+          await store.legacy_sales.openLegacySale(sale);
+          return store.evidence.readinessDays(filter);
+        },
+      }),
+    };
+    const { report, page } = await certified();
+    expect(report).toMatchObject({
+      readiness: { verdict: 'ready' },
+      completion: { open_on_legacy: 1 },
+      certificate: null,
+    });
+    expect(report.completion?.units).toContainEqual(expect.objectContaining({ unit: `point:${unit}`, may_go: false }));
+    expect(page).not.toContain('Certificate of completion');
+  },
+);
 
 it('a sale approved twice long ago stands in the way in every report and file, whatever its period', async () => {
   await trade([1, 100]);

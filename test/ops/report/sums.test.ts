@@ -449,6 +449,14 @@ it('one sum is opened by its own fields, and refunds on legacy without a row are
     const of = { work: 'refund', family: 'payments', slot: null, unit: '1234' } as const;
     const row = newSale({ ...of, legacy_id, state: 'ENDED', amount: '5', end_state });
     await store.legacy_sales.openLegacySale(row);
+    // Its token may be invented: no report has it before the merchant's own shows it.
+    const doubt = {
+      legacy_id: `doubt ${legacy_id}`,
+      state: 'IN_DOUBT',
+      amount: '5',
+      unproven_token: 'of anybody',
+    } as const;
+    await store.legacy_sales.openLegacySale(newSale({ ...of, ...doubt }));
   }
   for (const state of ['LOST', 'REJECTED'] as const) {
     const { link } = await store.links.openLink(newLink({ slot: null }), () => ({ kind: 'open' }));

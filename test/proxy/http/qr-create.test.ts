@@ -1,7 +1,8 @@
 /** A sale on a till's code, in each family: exact status and body of the answer, and the calls to the orders API. */
 import { describe, expect, it } from 'vitest';
+import { BRAZIL } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { codePath, openQrShop, orderPath, preference, storeOrder, TILL } from './qr-till.ts';
+import { codePath, openQrShop, orderPath, preference, preferencePath, storeOrder, TILL } from './qr-till.ts';
 
 const shop = openForAll(() => openQrShop());
 
@@ -14,6 +15,22 @@ describe('refused', () => {
       401,
       { error: 'unauthorized', message: 'user not found', status: 401, causes: [] },
     ]);
+  });
+
+  const FOREIGN = { error: 'bad_request', message: 'Collector ID and Caller ID must be the same', status: 400 };
+  it.each<[string, string, string, object?]>([
+    ['POST', 'v1', preferencePath(TILL, BRAZIL), preference()],
+    ['GET', 'v1', preferencePath(TILL, BRAZIL)],
+    ['DELETE', 'v1', preferencePath(TILL, BRAZIL)],
+    ['PUT', 'v2', orderPath(TILL, BRAZIL), storeOrder()],
+    ['GET', 'v2', orderPath(TILL, BRAZIL)],
+    ['DELETE', 'v2', orderPath(TILL, BRAZIL)],
+    ['POST', 'a dynamic code', codePath(TILL, BRAZIL), storeOrder()],
+    ['PUT', 'a hybrid code', codePath(TILL, BRAZIL), storeOrder()],
+  ])('%s of %s by the path of another seller', async (method, _family, path, body) => {
+    const answer = await shop.till(path, { method, ...(body === undefined ? {} : { body }) });
+    expect([answer.status, answer.body]).toEqual([400, expect.objectContaining(FOREIGN)]);
+    expect([await shop.ordersAt(TILL), await shop.ordersAt(TILL, BRAZIL)]).toEqual([[], []]);
   });
 });
 

@@ -322,15 +322,15 @@ describe('a QR sale', () => {
   });
 });
 
-describe('a redelivery', () => {
-  const AUDIT = {
-    who: 'ana',
-    action: 'replay notices' as const,
-    subject: ARGENTINA,
-    reason: 'asked by the shop',
-    detail: {},
-  };
+const AUDIT = {
+  who: 'ana',
+  action: 'replay notices' as const,
+  subject: ARGENTINA,
+  reason: 'asked by the shop',
+  detail: {},
+};
 
+describe('a redelivery', () => {
   it('is a further delivery with the same request id, and nothing waits for it', async () => {
     let refuses = false;
     const { url, told, bodies } = await receiver((socket, seen) =>
@@ -455,6 +455,35 @@ describe('each notice by itself', () => {
     await until(async () => (await pending()) === 0);
     const states = (await store.notices.notices({}, 10)).map(({ state }) => state);
     expect(states).toEqual(Array(3).fill('delivered'));
+  });
+
+  it('that waits behind another of its kind is not sent from the page that is kept, but as it stands then', async () => {
+    const CONCURRENCY = 4;
+    const held = Promise.withResolvers<void>();
+    let first: Socket | null = null;
+    const { url, bodies } = await receiver(async (socket, seen) => {
+      if (seen.body === 'old') first = socket;
+      else {
+        await held.promise;
+        socket.write(answer(200, ''));
+      }
+    });
+    listen(ARGENTINA, url);
+    const id = await queue(ARGENTINA, 'old');
+    await queueNewer(id, 'newer');
+    const [old] = await store.notices.notices({ states: ['superseded'] }, 1);
+    await store.notices.redeliverNotices([old?.id ?? ''], clock.now(), { ...AUDIT, at: clock.now() });
+    clock.advance(1);
+    // Three times a page, of which half is kept while no time passes.
+    for (let nth = 0; nth < 12 * CONCURRENCY; nth++) await queue(ARGENTINA, `other ${nth}`);
+    const notifier = start({ concurrency: CONCURRENCY, per_host: CONCURRENCY });
+    await until(() => bodies().length === CONCURRENCY && first !== null);
+    await queueNewer(id, 'newest');
+    (first as Socket | null)?.write(answer(200, ''));
+    await until(() => notifier.attempts.length === 1 && bodies().length > CONCURRENCY);
+    held.resolve();
+    await until(async () => (await pending()) === 0);
+    expect(bodies().filter((body) => !body.startsWith('other'))).toEqual(['old', 'newest']);
   });
 
   it('is given up by itself', async () => {

@@ -1,6 +1,7 @@
 /** Proxied creates: recorded before they are sent, judged by legacy's answer, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
+import { type Ports as CallPorts, forExchange, openDraft } from '../../../src/proxy/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import {
   beginProxied,
@@ -522,12 +523,12 @@ describe('a proxied call that shows an end', () => {
 });
 
 describe('the refund of a payment', () => {
-  const called = (name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate>) => {
+  const called = (name: string, answer: ProxiedAnswer, change: Partial<ProxiedCreate>, on: CallPorts = ports) => {
     const call = proxied(name, { path: { payment_id: '1234' }, body: {}, ...change });
-    return keepProxiedRefunds(ports, { ...call, at: clock.now - 50 }, answer);
+    return keepProxiedRefunds(on, { ...call, at: clock.now - 50 }, answer);
   };
-  const refund = (answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}) =>
-    called('payments.create_refund', answer, change);
+  const refund = (answer: ProxiedAnswer, change: Partial<ProxiedCreate> = {}, on: CallPorts = ports) =>
+    called('payments.create_refund', answer, change, on);
   const list = (answer: ProxiedAnswer, of = merchant_id) =>
     called('payments.list_refunds', answer, { merchant_id: of });
   const made = (status: string, id: unknown = 77): ProxiedAnswer => ({
@@ -613,10 +614,16 @@ describe('the refund of a payment', () => {
 
   it('in doubt by a token that nobody could prove then is the merchant’s when its repeat is proven', async () => {
     says.set('users_me', { kind: 'broken', cause: 'reset' });
-    await refund(null, keyed);
+    const named = async () => {
+      const draft = openDraft(0);
+      await refund(null, keyed, forExchange(ports, draft));
+      return draft.legacy_id;
+    };
+    // Until then its call names no row, and counts by itself.
+    expect(await named()).toBeNull();
     expect(await rows()).toMatchObject([{ unproven_token: expect.any(String) }]);
     await prove();
-    await refund(null, keyed);
+    expect(await named()).toBe((await rows())[0]?.legacy_id);
     expect(await rows()).toMatchObject([{ state: 'IN_DOUBT', unproven_token: null }]);
   });
 

@@ -181,6 +181,16 @@ function itIsKnownByItsOlderForm(harness: Harness): void {
     ]);
   });
 
+  it('is recognised by what is committed alone: the group goes to the difference that is stored first', async () => {
+    await seen(refused('00000000000000b1', 'Old words.'));
+    await explained('00000000000000b1');
+    const unstorable = newExchange({ at: LATER, lane: 'nowhere' as 'legacy', differences: [anew('00000000000000bc')] });
+    await expect(store.exchanges.recordExchanges([unstorable])).rejects.toMatchObject({ code: 'store_failed' });
+    await seen(anew('00000000000000bd'), LATER);
+    await seen(anew('00000000000000bc'), LATER);
+    expect((await groups()).toSorted()).toEqual(['b1 explained 2 New words', 'bc new 1 New words']);
+  });
+
   it('has its own group where none is stored, which stays its own', async () => {
     const now = anew('00000000000000b2');
     await seen(now);

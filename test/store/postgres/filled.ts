@@ -62,7 +62,7 @@ const TABLES: Record<string, Record<string, string>> = {
   legacy_sales: {
     sequence: numbered('sequence'),
     id: named('id'),
-    merchant_id: MERCHANT,
+    // All of the merchant that stays on legacy: each of its other units has one.
     unit: named('unit'),
     slot: named('slot'),
     legacy_id: named('legacy_id'),
@@ -117,10 +117,18 @@ export async function fill(server: Server, url: string): Promise<void> {
  */
 export async function leaveBacklog(server: Server, url: string): Promise<void> {
   const unread = `state = CASE sequence % 4 WHEN 0 THEN 'pending' WHEN 1 THEN 'parked' ELSE state END`;
-  const changes = [
+  // The quiet time: no event waits, and no sale on legacy is open.
+  const quiet = [
     ...['links', 'notices', 'events', 'legacy_sales', 'refunds'].map(
       (table) => `ALTER TABLE ${table} SET (autovacuum_enabled = false)`,
     ),
+    'SET session_replication_role = replica',
+    `UPDATE events SET state = 'done'`,
+    `UPDATE legacy_sales SET state = 'ENDED'`,
+  ];
+  await server.run(url, quiet.join(';\n'));
+  await server.run(url, 'VACUUM ANALYZE events, legacy_sales');
+  const changes = [
     'SET session_replication_role = replica',
     `UPDATE links SET state = 'DONE', legacy_state = 'FINISHED', next_check_at = NULL, known_by = NULL,
       acknowledged_at = created_at, legacy_state_at = created_at`,

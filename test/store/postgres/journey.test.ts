@@ -135,6 +135,36 @@ describe('two Puentes on one database', () => {
     },
   );
 
+  it.each([
+    ['with its key', { 'x-idempotency-key': 'key-of-the-quick-sale' }, 2510],
+    ['without a key', {}, 2520],
+  ])(
+    'answer a create that its till repeats at the other one, while the first still waits for upstream, with one sale, %s',
+    async (_how, headers, amount) => {
+      const device = 'NEWLAND_N950__SBX0000001';
+      const create = (app: App) =>
+        call(`${app.public_url}${POINT}/devices/${device}/payment-intents`, {
+          token: tokenOf(ARGENTINA),
+          body: { amount },
+          headers,
+        });
+      const slow = { method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms: 1_000, times: 1 };
+      await first.control('/faults', { body: slow });
+      const waiting = create(first.app);
+      await eventually(
+        async () => first.sandbox.world.faults,
+        ([one]) => one?.acted === 1,
+      );
+      const repeated = await create(second);
+      const sold = await waiting;
+      await first.control('/faults', { method: 'DELETE' });
+      expect([repeated.status, repeated.body], repeated.text).toEqual([201, sold.body]);
+      expect(sold.status).toBe(201);
+      expect(ordersOver(amount)).toEqual(['created']);
+      await first.control(`/terminals/${ARGENTINA}/${device}/pay`, { body: {} });
+    },
+  );
+
   it('answer a put whose answer was lost at the other one with the sale that was paid', async () => {
     const put = (app: App) => {
       const item = { title: 'Coffee', unit_price: 2300, quantity: 1, unit_measure: 'unit', total_amount: 2300 };

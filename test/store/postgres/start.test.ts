@@ -3,9 +3,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Failpoint } from '../../../src/proxy/process-memory.ts';
 import { clientFor } from '../../../src/store/postgres/pool.ts';
 import { migrate, postgresMigrations } from '../../../src/store/postgres/prepare.ts';
 import { examineServer } from '../../../src/store/postgres/upkeep.ts';
+import { eventually } from '../../kit.ts';
 import { messages, newExchange } from '../contract/evidence-kit.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
@@ -13,6 +15,14 @@ import { type Server, startServer } from './server.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const newest = postgresMigrations().length;
+
+/** Migrates to a schema with one more step. */
+async function upgrade(url: string, sql: string, failpoint?: Failpoint): Promise<void> {
+  const next = { version: newest + 1, name: 'next', sql };
+  const client = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
+  await client.connect();
+  await migrate(client, 'here', [...postgresMigrations(), next], NOON, failpoint).finally(() => client.end());
+}
 
 describe('a start on a database', () => {
   let server: Server;
@@ -58,12 +68,7 @@ describe('a start on a database', () => {
   it('that finds a table in use elsewhere, as by pg_dump, holds nobody up behind it, and changes nothing', async () => {
     const url = await server.database();
     await (await openStore(url)).close();
-    const next = { version: newest + 1, name: 'next', sql: 'ALTER TABLE audit ADD COLUMN more TEXT' };
-    const start = async () => {
-      const client = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
-      await client.connect();
-      await migrate(client, 'here', [...postgresMigrations(), next], NOON).finally(() => client.end());
-    };
+    const start = () => upgrade(url, 'ALTER TABLE audit ADD COLUMN more TEXT');
     const dump = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
     await dump.connect();
     await dump.query('BEGIN; SELECT * FROM audit');
@@ -72,6 +77,21 @@ describe('a start on a database', () => {
     await dump.end();
     await start();
     expect(await server.run(url, 'SELECT more FROM audit')).toEqual([]);
+  });
+
+  it('that waits in vain for such a table tries again, and goes on once the use ends', async () => {
+    const url = await server.database();
+    await (await openStore(url)).close();
+    const user = clientFor(url, CONNECT_TIMEOUT_MS, 'test');
+    await user.connect();
+    await user.query('BEGIN; SELECT * FROM audit');
+    const waiting = () => server.run(url, `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'audit'::regclass`);
+    const upgraded = upgrade(url, 'ALTER TABLE audit ADD COLUMN more TEXT');
+    await eventually(waiting, (found) => found.length > 0);
+    await eventually(waiting, (found) => found.length === 0);
+    await user.end();
+    await upgraded;
+    expect(await server.run(url, 'SELECT version FROM puente_schema')).toHaveLength(newest + 1);
   });
 
   it('is refused on a newer schema, which stays as it is', async () => {
@@ -172,5 +192,59 @@ describe('a start on a database', () => {
     expect(store.upkeep.room()).toMatchObject({ level: 'enough', free_bytes: null });
     expect((await store.links.openLink(newLink(), () => ({ kind: 'open' }))).opening.kind).toBe('open');
     await store.close();
+  });
+});
+
+describe('the server by itself', () => {
+  let server: Server;
+  let url: string;
+  const ROWS = 20_000;
+  beforeAll(async () => {
+    server = await startServer(['autovacuum_naptime=1']);
+    url = await server.database();
+    await (await openStore(url)).close();
+    await server.run(
+      url,
+      `ALTER TABLE legacy_sales SET (autovacuum_enabled = false);
+      INSERT INTO legacy_sales (id, merchant_id, family, work, unit, state, ends_at, created_at, updated_at)
+        SELECT 'sale ' || n, '700100200', 'point', 'sale', 'PAX_A910__1', 'ENDED', 0, 0, 0 FROM generate_series(1, ${ROWS}) AS n;
+      SELECT pg_stat_force_next_flush()`,
+    );
+    await server.run(url, 'ANALYZE legacy_sales; ALTER TABLE legacy_sales RESET (autovacuum_enabled)');
+  });
+  afterAll(() => server?.remove());
+
+  it('renews the statistics of tables with few open rows after 1,000 changes, not after a tenth of the table', async () => {
+    const set = await server.run(
+      url,
+      `SELECT relname AS table FROM pg_class WHERE reloptions @> '{autovacuum_analyze_scale_factor=0,autovacuum_analyze_threshold=1000}'
+      ORDER BY relname`,
+    );
+    expect(set.map(({ table }) => table)).toEqual(['events', 'legacy_sales', 'links', 'notices', 'refunds']);
+    const renewed = async () =>
+      Number(
+        (await server.run(url, `SELECT pg_stat_get_autoanalyze_count('legacy_sales'::regclass) AS times`))[0]?.times,
+      );
+    expect(await renewed()).toBe(0);
+    await server.run(url, 'UPDATE legacy_sales SET ends_at = 1 WHERE sequence <= 1100');
+    expect(await eventually(renewed, (times) => times > 0)).toBe(1);
+  });
+
+  it('ends its vacuum of a table that a migration changes: the first try succeeds', async () => {
+    // Less than a page a second: without end for this test.
+    await server.run(
+      url,
+      `ALTER TABLE legacy_sales SET (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
+        autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50);
+      UPDATE legacy_sales SET ends_at = 2`,
+    );
+    const vacuum = () =>
+      server.run(url, `SELECT 1 FROM pg_stat_progress_vacuum WHERE relid = 'legacy_sales'::regclass`);
+    await eventually(vacuum, (found) => found.length > 0);
+    let tries = 0;
+    await upgrade(url, 'ALTER TABLE legacy_sales ADD COLUMN more TEXT', (at) => {
+      if (at === 'migration.begun') tries++;
+    });
+    expect(tries).toBe(1);
   });
 });

@@ -5,13 +5,15 @@ import { startAlerting } from '../../../src/ops/incidents/alerts.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
 import { conditionKinds } from '../../../src/proxy/records/incidents.ts';
+import { keepProxiedRefunds } from '../../../src/proxy/routing/legacy-refunds.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { clientFor } from '../../../src/store/postgres/pool.ts';
 import { rowLock } from '../../../src/store/rows.ts';
-import { eventually, startReceiver } from '../../kit.ts';
+import { eventually, startReceiver, tokenOf } from '../../kit.ts';
 import { verifyAudit } from '../../ops/audit-chain.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,
@@ -30,6 +32,7 @@ import {
   newSale,
   opened,
 } from '../contract/harness.ts';
+import { withMethods } from '../with-methods.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 
@@ -80,6 +83,44 @@ describe('stores of several processes', () => {
       await first.end();
     }
   });
+
+  const MADE = { status: 201, body: { id: 77, amount: 2.5, status: 'approved' } };
+  it.each([
+    ['with the key of its till', { 'x-idempotency-key': 'till-1' }, MADE],
+    ['without a key', {}, MADE],
+    ['one of which legacy did not answer', { 'x-idempotency-key': 'till-1' }, null],
+  ])(
+    'record once a refund that legacy was called for by two of them in one moment, %s',
+    async (_how, headers, other) => {
+      await open(2);
+      let arrived = 0;
+      const both = Promise.withResolvers<void>();
+      const calls = stores.map(async (store, index) => {
+        const { legacy_sales } = store;
+        // Each has looked for the row of the other before one of them writes its own.
+        const openLegacySale: typeof legacy_sales.openLegacySale = async (sale) => {
+          if (++arrived === 2) both.resolve();
+          await both.promise;
+          return legacy_sales.openLegacySale(sale);
+        };
+        const ports = portsAt(withMethods(store, { openLegacySale }), () => NOON);
+        const operation = ports.tables.operations.find(({ name }) => name === 'payments.create_refund');
+        if (operation === undefined) throw new Error('there is no such operation');
+        const call = { merchant_id: MERCHANT, operation, path: { payment_id: '1234' }, body: { amount: 2.5 }, headers };
+        const token = new Secret(tokenOf(MERCHANT));
+        await keepProxiedRefunds(
+          ports,
+          { ...call, token, is_token_refused: false, at: NOON },
+          index === 0 ? MADE : other,
+        );
+      });
+      await Promise.all(calls);
+      const made = { merchant_id: MERCHANT, since: 0, until: NOON + 1, after: null, limit: 9 };
+      expect(await of(0).legacy_sales.legacySalesMade(made)).toMatchObject([
+        { legacy_id: '77', state: 'ENDED', amount: '2.5', unproven_token: null },
+      ]);
+    },
+  );
 
   it.each(['with', 'without'] as const)(
     'give a reference to one of two sales %s a unit of one moment',
