@@ -8,6 +8,7 @@ import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
 import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './conditions.ts';
 import type { HandOut, Locks, Reader, ReadKind, Step, StoreMethods, Value, Writer } from './engine.ts';
+import { endOfEvent } from './notices.ts';
 import {
   asItIs,
   exactBytes,
@@ -245,6 +246,7 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...notices.flatMap(noticeSteps),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
+        ...(extra.event === undefined ? [] : endOfEvent(extra.event)),
       ];
       const result = await writer.commit({
         steps,

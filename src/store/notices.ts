@@ -5,6 +5,7 @@ import { say } from '../locales/message.ts';
 import {
   type Attempt,
   type AttemptSum,
+  type InboxEvent,
   LATE_AFTER_MS,
   type LoggedNotice,
   type Notice,
@@ -233,6 +234,12 @@ export function eventMethods(reader: Reader, writer: Writer) {
       eventOf,
     ),
   } satisfies Partial<StoreMethods>;
+}
+
+/** Marks an event as done in the commit of what its read has changed; of its order, only unverified ones are thinned out. */
+export function endOfEvent({ sequence, attempts, verified, order_id }: InboxEvent): Step[] {
+  const end: Step = { write: 'update_event', values: ['done', attempts + 1, null, sequence] };
+  return verified ? [end] : [end, { write: order_id === null ? 'thin_references' : 'thin_events', values: [sequence] }];
 }
 
 /** Pending events whose `next_attempt_at` has passed (epoch ms), oldest first, each for one store only. */
