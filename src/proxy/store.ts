@@ -48,6 +48,8 @@ export interface LinkExtra {
   audit?: AuditEntry | readonly AuditEntry[];
   /** Makes parked events of its reference pending again, as a newly known order id does. */
   recall_events?: boolean;
+  /** The event whose read led to the change: it is done. */
+  event?: InboxEvent;
 }
 
 /** All ports of one engine. Ids are texts; times are epoch ms. A method rejects with PuenteError store_failed on a fault. */

@@ -8,6 +8,7 @@ import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
 import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './conditions.ts';
 import type { HandOut, Locks, Reader, ReadKind, Step, StoreMethods, Value, Writer } from './engine.ts';
+import { endOfEvent } from './notices.ts';
 import {
   asItIs,
   exactBytes,
@@ -15,7 +16,6 @@ import {
   type LinkRow,
   linkOf,
   merchantLock,
-  noticesLock,
   readsOf,
   referenceLock,
   requestLock,
@@ -242,14 +242,15 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
       const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
       const { notices = [] } = extra;
       const steps: Step[] = [
+        // First: the lock on its row is what puts the notices of a link in order.
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...notices.flatMap(noticeSteps),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
+        ...(extra.event === undefined ? [] : endOfEvent(extra.event)),
       ];
       const result = await writer.commit({
         steps,
         ...(extra.audit === undefined ? {} : { audit: extra.audit }),
-        ...(notices.length === 0 ? {} : { locks: { alone: [noticesLock(link.legacy_id)] } }),
       });
       if (result.kind === 'done') return next;
       const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;

@@ -1,10 +1,12 @@
 /** An event is matched, read, adopted, parked, retried or dropped, and never trusted (`docs/protocol.md` §3.11). */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { PuenteError } from '../../src/error.ts';
 import type { Store } from '../../src/ops/ports.ts';
 import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
 import { handleEvent } from '../../src/proxy/sales/events.ts';
 import type { Link, LinkState } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
+import { applyOrder } from '../../src/proxy/sales/settle.ts';
 import { PARKED_FOR_MS } from '../../src/proxy/store.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
 import { MERCHANT, NOON, newEvent, orderId } from '../store/contract/harness.ts';
@@ -25,13 +27,18 @@ import {
 const stand = createStand();
 let saved: object[];
 
-/** The store, which also records the stored changes of events. */
+/** The store, which also records the stored changes of events, and those that are in the commit of a sale. */
 function watched(parts: Partial<StoreMethods> = {}): void {
   const saveEvent: Store['events']['saveEvent'] = async (sequence, change) => {
     saved.push(change);
     await stand.store.events.saveEvent(sequence, change);
   };
-  stand.restart({ store: withMethods(stand.store, { saveEvent, ...parts }) });
+  const saveLink: Store['links']['saveLink'] = async (link, change, extra) => {
+    const next = await stand.store.links.saveLink(link, change, extra);
+    if (extra?.event !== undefined) saved.push({ state: 'done', attempts: extra.event.attempts + 1, with: next.state });
+    return next;
+  };
+  stand.restart({ store: withMethods(stand.store, { saveEvent, saveLink, ...parts }) });
 }
 
 beforeEach(async () => {
@@ -73,6 +80,8 @@ const reads =
   };
 
 const DONE = { state: 'done', attempts: 1 };
+/** In the commit of the sale, which is in this state then. */
+const doneWith = (state: LinkState) => ({ ...DONE, with: state });
 const PARKED = { state: 'parked', attempts: 1 };
 const soon = () => ({ state: 'pending', attempts: 1, next_attempt_at: stand.now + 2_000 });
 
@@ -80,7 +89,7 @@ describe('an event of an order', () => {
   it('makes it be read, with the credential of its merchant, and is done', async () => {
     const link = await live();
     stand.answers = [reads(PAID)];
-    expect(await handled({ action: 'order.canceled' })).toEqual([DONE]);
+    expect(await handled({ action: 'order.canceled' })).toEqual([doneWith('DONE')]);
     expect(stand.asked).toMatchObject([{ name: 'get', path: `/v1/orders/${orderId(1)}` }]);
     expect(stand.asked[0]?.token.reveal()).toBe(TOKEN.reveal());
     // The state in the event is ignored.
@@ -97,7 +106,7 @@ describe('an event of an order', () => {
   ])('%s: the order of the link is read', async (_which, change) => {
     await live();
     stand.answers = [reads()];
-    expect(await handled(change)).toEqual([DONE]);
+    expect(await handled(change)).toEqual([doneWith('LIVE')]);
     expect(stand.asked.map(({ path }) => path)).toEqual([`/v1/orders/${orderId(1)}`]);
   });
 
@@ -114,6 +123,63 @@ describe('an event of an order', () => {
     expect(stand.counts).toEqual(['events parked']);
   });
 
+  it('that changes nothing is done by itself', async () => {
+    await live();
+    stand.answers = [reads({ last_updated_date: '2026-01-05T12:00:00.000Z' })];
+    expect(await handled()).toEqual([DONE]);
+    expect(stand.asked).toHaveLength(1);
+  });
+
+  it('whose change is not stored is not done: it is tried again, and changes the sale once', async () => {
+    const link = await live();
+    let fails = true;
+    watched({
+      saveLink: async (...parts) => {
+        if (fails) throw new PuenteError('store_failed', 'the disk is full');
+        return stand.store.links.saveLink(...parts);
+      },
+    });
+    stand.answers = [reads(PAID), reads(PAID)];
+    const event = await received();
+    await expect(handleEvent(stand.ports, event)).rejects.toMatchObject({ code: 'store_failed' });
+    expect(saved).toEqual([soon()]);
+    fails = false;
+    stand.now += 2_000;
+    expect(await stand.store.events.dueEvents(stand.now, 10)).toMatchObject([
+      { sequence: event.sequence, attempts: 1 },
+    ]);
+    await handleEvent(stand.ports, { ...event, attempts: 1 });
+    expect(await stand.stored(link)).toMatchObject({ state: 'DONE', revision: link.revision + 1 });
+    expect(await stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
+  });
+
+  it('whose sale another process has changed meanwhile is done with what it changes then', async () => {
+    const link = await live();
+    stand.answers = [
+      async () => {
+        await stand.store.links.saveLink(link, { known_by: 'till' });
+        stand.now++;
+        return answered(200, orderOf(PAID, 9));
+      },
+    ];
+    expect(await handled()).toEqual([doneWith('DONE')]);
+    expect(await stand.stored(link)).toMatchObject({ known_by: 'till', revision: link.revision + 2 });
+  });
+
+  it('whose sale another process has moved to the same order meanwhile is done by itself', async () => {
+    const link = await live();
+    const order = orderOf(PAID, 9) as unknown as NonNullable<Link['order']>; // as parsed
+    stand.answers = [
+      async () => {
+        stand.now++;
+        await applyOrder(stand.ports, link, order);
+        return answered(200, order);
+      },
+    ];
+    expect(await handled()).toEqual([DONE]);
+    expect(await stand.stored(link)).toMatchObject({ state: 'DONE', revision: link.revision + 1 });
+  });
+
   it('that was read after the event had come needs no other read', async () => {
     await live();
     stand.ports.memory.sales.reads.mark(orderId(1), NOON, stand.ports.memory.sales.reads.begin());
@@ -128,7 +194,7 @@ describe('an event of an order', () => {
     stand.now = NOON + 1;
     stand.answers = [reads()];
     await handleEvent(stand.ports, await received({ received_at: NOON }));
-    expect([saved, stand.asked.length]).toEqual([[DONE], 1]);
+    expect([saved, stand.asked.length]).toEqual([[doneWith('LIVE')], 1]);
   });
 
   it.each<[string, Partial<NewEvent>, Partial<Link>]>([
@@ -143,7 +209,7 @@ describe('an event of an order', () => {
     stand.now = NOON + 1_000;
     stand.answers = [reads()];
     await handleEvent(stand.ports, await received({ received_at: NOON, ...change }));
-    expect([saved.at(-1), stand.asked.length]).toEqual([DONE, 1]);
+    expect([saved.at(-1), stand.asked.length]).toEqual([of.state === 'DONE' ? DONE : doneWith('LIVE'), 1]);
   });
 
   it('that can not be read is tried later, and its stored state stands', async () => {
@@ -246,7 +312,7 @@ describe('an event ahead of the answer to its create', () => {
     async (state) => {
       const link = await open(state);
       stand.answers = [reads()];
-      expect(await handled()).toEqual([DONE]);
+      expect(await handled()).toEqual([doneWith('LIVE')]);
       expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', order_id: orderId(1) });
       expect(stand.counts).toContain('settlements adopted_by_event');
     },
@@ -354,7 +420,7 @@ describe('an event ahead of the answer to its create', () => {
     stand.ports.memory.sales.reads.mark(orderId(1), NOON + 1, stand.ports.memory.sales.reads.begin());
     stand.now = NOON + 2_000;
     stand.answers = [reads()];
-    expect(await handled({ received_at: NOON })).toEqual([DONE]);
+    expect(await handled({ received_at: NOON })).toEqual([doneWith('LIVE')]);
     expect(stand.counts).toContain('settlements adopted_by_event');
   });
 
@@ -374,7 +440,7 @@ describe('an event ahead of the answer to its create', () => {
     expect(stand.asked).toEqual([]);
     finish();
     await Promise.all([creating, handling]);
-    expect(saved).toEqual([DONE]);
+    expect(saved).toEqual([doneWith('DONE')]);
     expect(await stand.stored(link)).toMatchObject({ state: 'DONE' });
     expect(stand.counts).not.toContain('settlements adopted_by_event');
   });
@@ -397,7 +463,7 @@ describe('an event ahead of the answer to its create', () => {
     const link = await open('SENDING');
     watched({ link: async () => null });
     stand.answers = [reads()];
-    expect(await handled()).toEqual([DONE]);
+    expect(await handled()).toEqual([doneWith('LIVE')]);
     expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', order_id: orderId(1) });
   });
 });

@@ -3,7 +3,7 @@ import { PuenteError } from '../../error.ts';
 import { createEntries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery } from './delivery.ts';
-import type { Receiver } from './request.ts';
+import type { KnownMerchants, Receiver } from './request.ts';
 
 /** Interval of reads for notices that became due by time; new ones call `wake`. */
 const POLL_MS = 1_000;
@@ -15,7 +15,7 @@ const WOKEN = 'woken';
 export interface NotifierParts extends AttemptParts {
   store: NoticeDelivery;
   /** Called for every attempt, because a merchant may change its URL while notices wait (F121). */
-  receiver: (notice: Notice) => Promise<Receiver>;
+  receiver: (notice: Notice, known: KnownMerchants) => Promise<Receiver>;
   /** Running attempts, over all receivers. */
   concurrency: number;
   /** Running attempts to one host, so that a slow receiver can't occupy all. */
@@ -28,7 +28,7 @@ export interface NotifierParts extends AttemptParts {
  */
 export function startNotifier(parts: NotifierParts) {
   const stopping = new AbortController();
-  const in_flight = createEntries<Promise<void>>();
+  const in_flight = createEntries<{ id: string; ended: Promise<void> }>();
   const attempts = countByHost();
   const served = new Map<string, number>();
   const places = createPlaces(POLL_MS);
@@ -44,21 +44,22 @@ export function startNotifier(parts: NotifierParts) {
     const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
       in_flight.delete(kind);
       attempts.add(host, -1);
+      backlog.ended();
       wake();
     });
-    in_flight.set(kind, ended);
+    in_flight.set(kind, { id: notice.id, ended });
     attempts.add(host, 1);
   }
 
   /** Starts attempts, merchants in turns; false when no place is left. */
-  async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
+  async function startSome(due: Notice[], underWay: UnderWay, look: Look): Promise<boolean> {
     for (const notice of inTurns(due, (id) => served.get(id) ?? 0)) {
       if (in_flight.size >= parts.concurrency || stopping.signal.aborted) return false;
       if (look.isHeld(notice)) continue;
       const kind = kindOf(notice);
       // A redelivered notice and a newer one of its topic and id can both be due.
       if (underWay.has(kind) || in_flight.has(kind)) continue;
-      const receiver = await lookUp(parts, notice);
+      const receiver = await lookUp(parts, notice, look.known);
       const host = hostOf(receiver?.url ?? null);
       if (host === null || look.hasPlace(notice, host, receiver?.is_merchants)) begin(notice, receiver, host);
     }
@@ -69,10 +70,11 @@ export function startNotifier(parts: NotifierParts) {
     const now = parts.clock.now();
     const look = places.look((host) => attempts.to(host) >= parts.per_host, now);
     // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
-    let underWay = new Set(in_flight.keys());
-    for await (const due of backlog.pages(now, look, (notice) => underWay.has(kindOf(notice)))) {
+    const copied = (): UnderWay => new Map(in_flight.keys().map((kind) => [kind, in_flight.get(kind)?.id]));
+    let underWay = copied();
+    for await (const due of backlog.pages(now, look, underWay)) {
       if (!(await startSome(due, underWay, look))) return;
-      underWay = new Set(in_flight.keys());
+      underWay = copied();
     }
   }
 
@@ -101,7 +103,7 @@ export function startNotifier(parts: NotifierParts) {
       wake();
       await running;
       const patience = new AbortController();
-      const ended = Promise.all(in_flight.values());
+      const ended = Promise.all(in_flight.values().map((one) => one.ended));
       await Promise.race([ended, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
     },
@@ -134,10 +136,13 @@ function kindOf({ legacy_id, form, topic, subject }: Notice): string {
   return `${legacy_id} ${form} ${topic} ${subject}`;
 }
 
+/** The notices of running attempts: ids by kind. */
+type UnderWay = ReadonlyMap<string, string | undefined>;
+
 /** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
-async function lookUp(parts: NotifierParts, notice: Notice): Promise<Receiver | null> {
+async function lookUp(parts: NotifierParts, notice: Notice, known: KnownMerchants): Promise<Receiver | null> {
   try {
-    return await parts.receiver(notice);
+    return await parts.receiver(notice, known);
   } catch (error) {
     if (error instanceof PuenteError && error.code === 'store_failed') throw error;
     parts.onFault?.(error, notice);
@@ -170,8 +175,8 @@ const MOST_PAGES = 4;
 /** Interval of reads behind waiting notices, which cost reads per merchant. */
 const WALK_EVERY_MS = 1_000;
 /**
- * Age up to which the oldest notices of a large backlog are taken from the last read, and merchants are not read in turns
- * again while enough of each one's are among those: each attempt that ends looks for more.
+ * Age up to which the oldest notices are taken from the last read, if no commit has added any since or they are many, and
+ * merchants are not read in turns again while enough of each one's are among those: each attempt that ends looks for more.
  */
 const OLDEST_KEPT_MS = 200;
 
@@ -190,51 +195,37 @@ interface Held {
  */
 function createBacklog(store: NoticeDelivery, { concurrency, per_host }: NotifierParts) {
   const batch = BATCH_FACTOR * concurrency;
-  /** The last full read, without the notices that an attempt has begun for since; by id. */
-  let kept = new Map<string, Notice>();
-  let kept_since = Number.NEGATIVE_INFINITY;
+  const oldest = createOldest(store, batch);
   const walk = createWalk(store, batch);
   let walked_at = Number.NEGATIVE_INFINITY;
   /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
   /** All merchants with due notices, as the last read in turns found them; null when it did not come to its end. */
   let supplied: { merchants: ReadonlySet<string> | null; at: number } = { merchants: null, at: 0 };
-  /** @param isUnderWay as it was before the read; such a notice may have been sent when the read ends. */
-  const readOldest = async (now: number, isUnderWay: (notice: Notice) => boolean): Promise<Notice[]> => {
-    if (kept.size > batch / 2 && Math.abs(now - kept_since) < OLDEST_KEPT_MS) return [...kept.values()];
-    kept.clear();
-    const oldest = await store.dueNotices(now, batch);
-    kept_since = now;
-    const is_large = oldest.length === batch;
-    kept = new Map(is_large ? oldest.filter((one) => !isUnderWay(one)).map((one) => [one.id, one]) : []);
-    return oldest;
-  };
   /** True while a read in turns would find nothing earlier: enough of each merchant's notices are kept. */
   const isSupplied = (now: number): boolean => {
     const { merchants, at } = supplied;
     if (merchants === null || Math.abs(now - at) >= OLDEST_KEPT_MS) return false;
-    const waiting = Map.groupBy(kept.values(), ({ merchant_id }) => merchant_id);
+    const waiting = Map.groupBy(oldest.kept(), ({ merchant_id }) => merchant_id);
     return [...merchants].every((merchant_id) => (waiting.get(merchant_id)?.length ?? 0) >= per_host);
   };
   return {
+    began: oldest.began,
+    ended: oldest.ended,
     /** Called after a commit of notices: of a merchant that has a backlog already, they are behind it. */
     grew(merchant_id?: string): void {
+      oldest.grew();
       if (merchant_id === undefined || supplied.merchants?.has(merchant_id) !== true)
         supplied = { merchants: null, at: 0 };
     },
-    /** Called when an attempt begins: others of its kind may be superseded by its end. */
-    began(notice: Notice): void {
-      const kind = kindOf(notice);
-      for (const one of kept.values()) if (kindOf(one) === kind) kept.delete(one.id);
-    },
     /** @param now epoch ms. */
-    async *pages(now: number, held: Held, isUnderWay: (notice: Notice) => boolean): AsyncGenerator<Notice[]> {
-      const oldest = await readOldest(now, isUnderWay);
-      if (kept.size === 0) {
-        yield oldest;
+    async *pages(now: number, held: Held, underWay: UnderWay): AsyncGenerator<Notice[]> {
+      const { notices: first, are_more } = await oldest.read(now, underWay);
+      if (!are_more) {
+        yield first;
         return;
       }
-      if (isSupplied(now)) yield oldest;
+      if (isSupplied(now)) yield first;
       else {
         const whole = after_merchant === '' ? new Set(held.merchants) : null;
         supplied = { merchants: null, at: now };
@@ -244,7 +235,7 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
           const { notices, last_merchant } = await store.dueNoticesInTurn(turn);
           after_merchant = last_merchant ?? '';
           for (const { merchant_id } of notices) whole?.add(merchant_id);
-          yield page === 0 ? distinct([...oldest, ...notices]) : notices;
+          yield page === 0 ? distinct([...first, ...notices]) : notices;
           if (last_merchant === null) {
             supplied.merchants = whole;
             break;
@@ -254,6 +245,58 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
       if (Math.abs(now - walked_at) < WALK_EVERY_MS) return;
       walked_at = now;
       yield await walk(now, new Set([...held.merchants, ...held.some_of]));
+    },
+  };
+}
+
+/** Reads the oldest due notices, and keeps those that no attempt has begun for. */
+function createOldest(store: NoticeDelivery, batch: number) {
+  let kept = new Map<string, Notice>();
+  let kept_since = Number.NEGATIVE_INFINITY;
+  /** The last read had as many as it may have: there are more. */
+  let is_large = false;
+  /** Notices may be due that the last read does not have. */
+  let has_grown = true;
+  /** One that is not kept waits for the end of an attempt of its kind. */
+  let has_behind = false;
+  return {
+    kept: () => kept.values(),
+    /** Called after a commit of notices. */
+    grew(): void {
+      has_grown = true;
+    },
+    /** Called when an attempt begins: others of its kind may be superseded by its end. */
+    began(notice: Notice): void {
+      const kind = kindOf(notice);
+      kept.delete(notice.id);
+      for (const one of kept.values()) {
+        if (kindOf(one) !== kind) continue;
+        kept.delete(one.id);
+        has_behind = true;
+      }
+    },
+    /** Called when an attempt is recorded. */
+    ended(): void {
+      has_grown ||= has_behind;
+    },
+    /**
+     * `are_more`: there is more than a batch, so merchants are read in turns, too.
+     * @param underWay as it was before the read; such a notice may have been sent when the read ends.
+     */
+    async read(now: number, underWay: UnderWay): Promise<{ notices: Notice[]; are_more: boolean }> {
+      const is_enough = is_large ? kept.size > batch / 2 : !has_grown;
+      if (is_enough && Math.abs(now - kept_since) < OLDEST_KEPT_MS)
+        return { notices: [...kept.values()], are_more: is_large };
+      kept.clear();
+      kept_since = Number.NEGATIVE_INFINITY; // should the read fail
+      has_grown = false;
+      has_behind = true; // until the read has ended: an attempt may end before it
+      const notices = await store.dueNotices(now, batch);
+      kept_since = now;
+      is_large = notices.length === batch;
+      has_behind = notices.some((one) => (underWay.get(kindOf(one)) ?? one.id) !== one.id);
+      kept = new Map(notices.filter((one) => !underWay.has(kindOf(one))).map((one) => [one.id, one]));
+      return { notices, are_more: is_large && kept.size > 0 };
     },
   };
 }
@@ -286,6 +329,8 @@ function distinct(notices: Notice[]): Notice[] {
 }
 
 interface Look extends Held {
+  /** Read for its notices. */
+  known: KnownMerchants;
   /** No place, as known without a look-up of its receiver. */
   isHeld(notice: Notice): boolean;
   /** @param is_merchants as in `Receiver`. */
@@ -334,6 +379,7 @@ function createPlaces(kept_ms: number) {
         return false;
       };
       return {
+        known: new Map(),
         merchants,
         some_of,
         isHeld(notice) {

@@ -6,8 +6,8 @@ import { credentialOf } from '../routing/merchant-identity.ts';
 import { LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
 import type { Link, LinkState } from './link.ts';
 import { adoptLost } from './orphans.ts';
-import { readOrder, refreshLink } from './refresh.ts';
-import { applyOrder } from './settle.ts';
+import { lookAtLink, readOrder } from './refresh.ts';
+import { commitOrder } from './settle.ts';
 
 /** At most one read a second for each order, so that a flood of forged events is not amplified. */
 const READ_INTERVAL_MS = 1_000;
@@ -45,13 +45,13 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
   if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
-  const read = await readFor(ports, link, order_id);
+  const read = await readFor(ports, link, order_id, event);
   // Upstream sent the event but does not know the order: one answer may be wrong, and no other event may come (F28).
   if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(ports, event, link))
     return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
-  return done(ports, event);
+  return done(ports, event, read === 'committed');
 }
 
 /**
@@ -73,17 +73,27 @@ async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | nul
   return ports.store.links.linkByReference(event.user_id, event.reference);
 }
 
-/** Reads the order after a running create; a create without an order id adopts it if its reference is the one sent. */
-async function readFor(ports: Ports, link: Link, order_id: string): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
+/**
+ * Reads the order after a running create; a create without an order id adopts it if its reference is the one sent.
+ * `committed`: what it changed is stored, and with it the end of the event.
+ */
+async function readFor(
+  ports: Ports,
+  link: Link,
+  order_id: string,
+  event: InboxEvent,
+): Promise<'committed' | 'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
   const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return 'unread';
   return ports.memory.mutex.run(link.legacy_id, async () => {
-    const current = (await ports.store.links.link(link.legacy_id)) ?? link;
+    // An order id never changes.
+    const current = link.order_id === null ? ((await ports.store.links.link(link.legacy_id)) ?? link) : link;
     if (current.order_id !== null) {
       if (current.order_id !== order_id) return 'foreign';
       const before = ports.memory.sales.reads.number(order_id);
-      await refreshLink(ports, current, token, { force: true });
+      const { is_committed } = await lookAtLink(ports, current, token, { force: true, event });
+      if (is_committed) return 'committed';
       return ports.memory.sales.reads.number(order_id) > before ? 'read' : 'unread';
     }
     // A create that was refused or never sent has no order: another system made the one with its reference.
@@ -94,9 +104,10 @@ async function readFor(ports: Ports, link: Link, order_id: string): Promise<'rea
     const { point, qr } = order.config ?? {};
     const unit = point?.terminal_id ?? qr?.external_pos_id ?? current.unit;
     if (order.external_reference !== current.reference_sent || unit !== current.unit) return 'foreign';
-    if ((await applyOrder(ports, current, order)).order_id !== order.id) return 'foreign';
+    const adopted = await commitOrder(ports, current, order, { event });
+    if (adopted.link.order_id !== order.id) return 'foreign';
     ports.count('settlements', 'adopted_by_event');
-    return 'read';
+    return adopted.is_committed ? 'committed' : 'read';
   });
 }
 
@@ -140,8 +151,8 @@ async function later(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   return 'later';
 }
 
-async function done(ports: Ports, event: InboxEvent): Promise<EventEnd> {
+async function done(ports: Ports, event: InboxEvent, is_stored = false): Promise<EventEnd> {
   ports.count('events', 'done');
-  await ports.store.events.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
+  if (!is_stored) await ports.store.events.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
   return 'done';
 }

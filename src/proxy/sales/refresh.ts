@@ -5,11 +5,12 @@ import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import type { LogFields } from '../log.ts';
 import type { Ports } from '../ports.ts';
+import type { InboxEvent } from '../records/notices.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { routeOf, SHORTEST_READ_MS, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import type { Link } from './link.ts';
-import { applyOrder, changeLink, isContradicted } from './settle.ts';
+import { changeLink, commitOrder, isContradicted } from './settle.ts';
 
 /**
  * Reads a link's order and moves the link to it. One read of an order runs at a time; one younger than `fresh_ms` is
@@ -22,6 +23,8 @@ export async function refreshLink(ports: Ports, link: Link, token: Secret, optio
 interface ReadOptions {
   force?: boolean;
   deadline?: number;
+  /** Done in the commit of what the order changes. */
+  event?: InboxEvent;
 }
 
 /** The same for a till's read. @throws PuenteError refused while upstream's answers contradict the sale. */
@@ -36,13 +39,18 @@ export async function readLink(ports: Ports, link: Link, token: Secret): Promise
 /**
  * Like `refreshLink`, and returns what was found. `missing`: upstream does not know the order. `contradicted`: it
  * contradicts the sale. `refused`: the token is not valid. `unread`: nothing new, also when another read was reused.
+ * `is_committed`: the order has changed the link.
  */
 export async function lookAtLink(
   ports: Ports,
   link: Link,
   token: Secret,
   options: ReadOptions = {},
-): Promise<{ link: Link; found: 'order' | 'missing' | 'contradicted' | 'refused' | 'unread' }> {
+): Promise<{
+  link: Link;
+  found: 'order' | 'missing' | 'contradicted' | 'refused' | 'unread';
+  is_committed?: boolean;
+}> {
   const { order_id } = link;
   if (order_id === null) return { link, found: 'unread' };
   const requested_at = ports.clock.now();
@@ -61,8 +69,8 @@ export async function lookAtLink(
       legacy_id: link.legacy_id,
     });
     if (order !== null) {
-      const applied = await applyOrder(ports, current, order);
-      return { link: applied, found: isContradicted(ports, link) ? 'contradicted' : 'order' };
+      const applied = await commitOrder(ports, current, order, { event: options.event });
+      return { ...applied, found: isContradicted(ports, link) ? 'contradicted' : 'order' };
     }
     return { link: current, found: status === 404 ? 'missing' : status === 401 ? 'refused' : 'unread' };
   });

@@ -7,7 +7,7 @@ import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
 import { inForms, type News, pointPaymentForms, qrForms, targetOf } from '../notices/request.ts';
 import type { Ports } from '../ports.ts';
-import type { NewNotice } from '../records/notices.ts';
+import type { InboxEvent, NewNotice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import type { LinkExtra } from '../store.ts';
 import { isPaid, type Link, type LinkChange } from './link.ts';
@@ -74,24 +74,31 @@ interface Applied {
   released?: boolean;
   /** Read from the store unless the caller has it. */
   merchant?: Merchant | undefined;
+  /** The event for which the order was read: done in the same commit, if there is one. */
+  event?: InboxEvent | undefined;
 }
 
 /**
  * Moves a link to the state of a freshly read order, with its notices, in one transaction: the state is committed
  * before a notice can be sent (`docs/architecture.md` Decision 7). A contradicting order is only reported.
  */
-export async function applyOrder(
+export async function applyOrder(ports: Ports, link: Link, order: Order, more: Applied = {}): Promise<Link> {
+  return (await commitOrder(ports, link, order, more)).link;
+}
+
+/** The same; `is_committed` when the order has changed the link. */
+export async function commitOrder(
   ports: Ports,
   link: Link,
   order: Order,
-  { extra = noExtra, released = false, merchant: known }: Applied = {},
-): Promise<Link> {
+  { extra = noExtra, released = false, merchant: known, event }: Applied = {},
+): Promise<{ link: Link; is_committed: boolean }> {
   const merchant = known ?? (await ports.store.merchants.merchant(link.merchant_id));
   const rules = { ...advanceRules(ports, merchant), released };
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {
     await reportContradiction(ports, link, order.id, contradiction);
-    return link;
+    return { link, is_committed: false };
   }
   ports.memory.sales.contradicted.delete(link.legacy_id);
   const { link: applied, before } = await commitChange(ports, link, (current) => {
@@ -107,12 +114,17 @@ export async function applyOrder(
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
     // A sale that had ended is looked at for its refunds alone, which end after it (`lookAfterRefunds`).
     const look_at = nextLook(ports, next).next_check_at ?? (current.state === 'DONE' ? current.next_check_at : null);
-    return { change: { ...change, next_check_at: look_at }, notices, ...(audit === undefined ? {} : { audit }) };
+    return {
+      change: { ...change, next_check_at: look_at },
+      notices,
+      ...(audit === undefined ? {} : { audit }),
+      ...(event === undefined ? {} : { event }),
+    };
   });
   const settled = before === null ? null : settlementOf(before, applied);
   if (settled !== null) ports.count('settlements', settlements[settled]);
   ports.memory.failpoint('order.applied');
-  return applied;
+  return { link: applied, is_committed: before !== null };
 }
 
 /** True while an order waits for a person at its terminal, and is therefore shown as not final. */

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { PARKED_EVENTS_LIMIT } from '../../../src/proxy/store.ts';
-import { type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harness.ts';
+import { UNVERIFIED_KEPT } from '../../../src/store/conditions.ts';
+import { type Harness, MINUTE_MS, NOON, newEvent, newNotice, opened, orderId } from './harness.ts';
 
 /** Later than the store's own clock. */
 const WHENEVER = Number.MAX_SAFE_INTEGER;
@@ -12,6 +13,7 @@ const LONG_MS = 240_000;
 
 export function eventTests(harness: Harness): void {
   const { store } = harness;
+  itEndsWithItsSale(harness);
   itParks(harness);
   itKeepsTheOrder(harness);
 
@@ -66,6 +68,44 @@ export function eventTests(harness: Harness): void {
     const later = await store.events.dueEvents(NOON + MINUTE_MS, 10);
     expect(later[1]).toEqual({ ...first, attempts: 1, next_attempt_at: NOON + MINUTE_MS });
     expect(await store.upkeep.counts()).toMatchObject({ events_waiting: 2 });
+  });
+}
+
+function itEndsWithItsSale(harness: Harness): void {
+  const { store } = harness;
+  it('ends an event in the commit of what it changed about its sale, and not without it', async () => {
+    const link = await opened(store);
+    await store.events.receiveEvent(newEvent());
+    const [event] = await store.events.dueEvents(NOON, 10);
+    if (event === undefined) throw new Error('no event is due');
+    const notices = [newNotice(link, 'paid')];
+    const stale = { ...link, revision: link.revision - 1 };
+    await expect(store.links.saveLink(stale, { state: 'DONE' }, { notices, event })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    const reopened = await harness.reopen();
+    expect(await reopened.events.dueEvents(WHENEVER, 10)).toMatchObject([{ ...event, attempts: 0 }]);
+    expect(await reopened.notices.dueNotices(NOON, 10)).toEqual([]);
+    await reopened.links.saveLink(link, { state: 'DONE' }, { notices, event });
+    const again = await harness.reopen();
+    expect(await again.events.dueEvents(WHENEVER, 10)).toEqual([]);
+    expect(await again.events.eventsOf(orderId(1), null, 10)).toMatchObject([{ state: 'done', attempts: 1 }]);
+    expect(await again.notices.dueNotices(NOON, 10)).toMatchObject([{ body: 'paid' }]);
+    expect(await again.links.link(link.legacy_id)).toMatchObject({ state: 'DONE' });
+  });
+
+  it.each([
+    ['of its order', orderId(1)],
+    ['of its reference', null],
+  ])('keeps the newest unverified events %s when one ends with its sale', async (_which, order_id) => {
+    let link = await opened(store);
+    for (let number = 0; number < UNVERIFIED_KEPT + 3; number++) {
+      await store.events.receiveEvent(newEvent({ order_id, verified: false }));
+      const [event] = await store.events.dueEvents(WHENEVER, 10);
+      if (event === undefined) throw new Error('no event is due');
+      link = await store.links.saveLink(link, { attempts: number }, { event });
+    }
+    expect(await store.events.eventsOf(orderId(1), 'ref00000001', 100)).toHaveLength(UNVERIFIED_KEPT);
   });
 }
 
