@@ -12,6 +12,7 @@ import { approvalsOf, isApprovedOnce, nodesOf } from '../../proxy/sales/order-tr
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
+import { NOT_REFUNDED, refundOfLegacySale, refundOfLink, refundsOfAll } from '../refunded.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import { listOf, MOST_LINES, openFirst } from './cut-list.ts';
@@ -105,7 +106,11 @@ export async function* salePages(
     const pages = [
       pagesOf(
         of,
-        (page) => store.history.linksMade(page),
+        async (page) => {
+          const links = await store.history.linksMade(page);
+          const refunds = await refundsOfAll(ports, links);
+          return links.map((link) => ({ ...link, refunds: refunds.get(link.legacy_id) ?? [] }));
+        },
         ofLink(money),
         ({ legacy_id }) => legacy_id,
       ),
@@ -157,13 +162,21 @@ interface Site {
 
 /** Of the orders lane, by its order as last read: what tills see depends on a setting (`merchants.declined`). */
 function ofLink({ currency, exponent }: Site) {
-  return (link: Link): MoneyLine => {
+  return ({ refunds, ...link }: Link & { refunds: readonly Refund[] }): MoneyLine => {
     const { merchant_id, family, lane, unit, legacy_id, order_id, amount_minor } = link;
     const outcome = stateOfLink(link);
     const by = { what: 'sale', lane, family, currency, outcome } as const;
     const approvals = approvalsOf(link);
     const at = iso(link.created_at);
-    return { at, merchant_id, ...by, unit, id: legacy_id, order_id, approvals, ...amountOf(amount_minor, exponent) };
+    const names = { unit, id: legacy_id, order_id, approvals };
+    return {
+      at,
+      merchant_id,
+      ...by,
+      ...names,
+      ...amountOf(amount_minor, exponent),
+      ...refundOfLink(link, refunds, exponent),
+    };
   };
 }
 
@@ -174,7 +187,7 @@ function ofRefund({ currency, exponent }: Site) {
     const by = { what: 'refund', lane: 'orders', family, currency, outcome } as const;
     const known = refunded_minor ?? amount_minor;
     const names = { unit: null, id, order_id: upstream_id, approvals: null };
-    return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent) };
+    return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent), ...NOT_REFUNDED };
   };
 }
 
@@ -210,6 +223,7 @@ function ofLegacy({ currency, exponent }: Site, now: number) {
       ...places,
       ...names,
       ...amountOf(minorOf(sale, exponent), exponent),
+      ...refundOfLegacySale(sale, exponent),
     };
   };
 }

@@ -58,7 +58,7 @@ const made = () => gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Pu
 const lostLine = (id: string): MoneyLine => ({
   ...{ at: new Date(NOON).toISOString(), merchant_id: MERCHANT, what: 'sale', lane: 'orders', family: 'point' },
   ...{ currency: 'ARS', outcome: 'lost', unit: sale.unit, id, order_id: null, approvals: null },
-  ...{ amount_minor: '1500', amount: '15.00' },
+  ...{ amount_minor: '1500', amount: '15.00', refund: null, refunded: null },
 });
 /** What a process that has just started writes again: what it remembered is gone. */
 async function repeat(lines: readonly AuditLine[], kind: MismatchKind): Promise<void> {

@@ -1,15 +1,16 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
 import { type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
-import { ARGENTINA, BRAZIL, CHILE, DEVICE, OPS_TOKEN, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, CHILE, DEVICE, eventually, OPS_TOKEN, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
 import { answerJson, orderFor, startOutside, startUnruly } from '../../proxy/http/unruly.ts';
 import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { auditOf, NOON, newLink } from '../../store/contract/harness.ts';
+import { auditOf, finished, NOON, newLink, newRefund, newSale, orderId } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { command } from '../moves/command.ts';
 
@@ -162,6 +163,80 @@ describe('the list of sales', () => {
     });
     expect((await shop.ops('/api/trace?id=paid')).body).toMatchObject({ traces: [{ trouble: null }] });
   });
+});
+
+it('says how much of a sale was refunded: in the list, as a command, and in the file of the report', async () => {
+  await shop.clearFaults();
+  await shop.upstreamSettings({ total_refund_status: 'processed' });
+  const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
+  const device = await sell('returned', 2000);
+  await shop.atTerminal('pay', { device });
+  const shown = async () => (await listed('reference=returned')).sales[0];
+  const [sale] = [await eventually(shown, (found) => found?.state === 'paid')];
+  expect(sale).toMatchObject({ refund: null, refunded: null });
+  const refund = async (body: object): Promise<void> => {
+    const headers = { 'x-idempotency-key': randomUUID() };
+    const { status, text } = await shop.till(`/v1/payments/${sale?.payment_id}/refunds`, { body, headers });
+    expect(status, text).toBe(201);
+  };
+  await refund({ amount: 5 });
+  expect(await shown()).toMatchObject({ state: 'paid', refund: 'part', refunded: '5.00' });
+  const { out } = await command(['sales', '--reference', 'returned'], env);
+  expect(out).toMatch(/paid,[\s\S]+partly[\s\S]+refunded/);
+  expect(out).toContain('refunded 5.00 ARS');
+  expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect((await command(['trace', 'returned'], env)).out).toContain(
+    'the till sees FINISHED, partly refunded 5.00 ARS\n',
+  );
+  await refund({});
+  await eventually(shown, (found) => found?.refund === 'whole');
+  expect(await shown()).toMatchObject({ state: 'paid', refunded: '20.00' });
+  expect(await names('state=paid')).toContain('returned');
+  const { text } = await shop.ops(`/api/report?format=csv&part=sales&merchant=${ARGENTINA}&what=sale&outcome=paid`);
+  const [head = '', ...lines] = text.split('\r\n');
+  const cells = lines.find((line) => line.includes(ids.returned ?? ''))?.split(',') ?? [];
+  const places = head.split(',').map((name) => name.replaceAll('"', ''));
+  expect(['outcome', 'amount', 'refund', 'refunded'].map((name) => cells[places.indexOf(name)])).toEqual([
+    '"paid"',
+    '"20.00"',
+    '"whole"',
+    '"20.00"',
+  ]);
+});
+
+it('counts refunds as reports do: what was made and the order does not show yet, and nothing that failed', async () => {
+  const harness = await openHarness();
+  onTestFinished(() => harness.dispose());
+  const { store } = harness;
+  const ports = portsAt(store, () => NOON + 1);
+  const shown = async (reference: string) => {
+    const { sales } = await viewSales(ports, { reference, limit: 9 });
+    return sales.map(({ state, refund, refunded }) => [state, refund, refunded]);
+  };
+  const paid = (nth: number, change: object = {}) => {
+    const payments = [{ id: 'PAY1', status: 'processed', amount: '15.00' }];
+    return { id: orderId(nth), status: 'processed', transactions: { payments }, ...change } as Order;
+  };
+  const link = await finished(store, { client_reference: 'lagging' });
+  await store.links.saveLink(link, { order: paid(1) });
+  const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+  expect(await shown('lagging')).toEqual([['paid', 'open', null]]);
+  const facts = { state: 'DONE', upstream_id: 'REF1', refunded_minor: 750 } as const;
+  const made = await store.refunds.saveRefund(refund, { ...facts, upstream_status: 'processed' });
+  expect(await shown('lagging')).toEqual([['paid', 'part', '7.50']]);
+  await store.refunds.saveRefund(made, { upstream_status: 'failed' });
+  expect(await shown('lagging')).toEqual([['paid', null, null]]);
+  // An order may be refunded without a word about the amount.
+  const whole = await finished(store, { client_reference: 'whole' });
+  await store.links.saveLink(whole, { order: paid(2, { status: 'refunded' }) });
+  expect(await shown('whole')).toEqual([['paid', 'whole', '15.00']]);
+  for (const end_state of ['partially_reverted', 'reverted', 'paid']) {
+    const ended = { state: 'ENDED', end_state, amount: '30', client_reference: end_state, slot: null } as const;
+    await store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'TILL1', ...ended }));
+  }
+  expect(await shown('partially_reverted')).toEqual([['paid', 'part', null]]);
+  expect(await shown('reverted')).toEqual([['paid', 'whole', '30.00']]);
+  expect(await shown('paid')).toEqual([['paid', null, null]]);
 });
 
 it('reads a Point amount alike on both lanes, also where the currency has no decimals', async () => {
