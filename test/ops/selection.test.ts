@@ -109,6 +109,7 @@ describe('commands', () => {
     };
     expect(await of(`${BRAZIL},${CHILE}`)).toEqual(new Set([BRAZIL, CHILE]));
     expect(await of(BRAZIL, CHILE)).toEqual(new Set([BRAZIL, CHILE]));
+    expect(await of(`${BRAZIL} (Padaria "Sol", Centro), ${CHILE} (Café (Sur) 24)`)).toEqual(new Set([BRAZIL, CHILE]));
     expect(await of('--where', 'tag=north', '--where', 'stage=shadow')).toEqual(new Set([ARGENTINA, BRAZIL]));
   });
 });
@@ -120,5 +121,25 @@ it('a line of a list has one merchant or several, with a target of their own or 
     { merchant_id: '6', stage: 'orders' },
   ]);
   for (const line of ['1 canary 5 6', 'canary 5', '1 5%'])
+    expect(() => bulkItems(line)).toThrow("Line 1 can't be read");
+});
+
+it.each([
+  'Café Sur',
+  'Padaria, Centro; Norte',
+  'Café (Sur)',
+  'Loja #2 (24 horas) Norte',
+  'Café :)',
+  'Café :( Sur',
+  '(700100299), canary',
+])('a line of a list may have the name %s beside an id, as commands and pages show it', (name) => {
+  expect(bulkItems(`1 (${name}), 2 (${name}) canary 5 # week (1)\n3 (${name}) 4`)).toEqual([
+    ...['1', '2'].map((merchant_id) => ({ merchant_id, stage: 'canary', share: 5 })),
+    ...['3', '4'].map((merchant_id) => ({ merchant_id })),
+  ]);
+});
+
+it('a list with a name that does not end is refused', () => {
+  for (const line of ['1 (Café Sur', `1 (${'a'.repeat(100)})`, '1 (Café) Sur', '(Café) 1'])
     expect(() => bulkItems(line)).toThrow("Line 1 can't be read");
 });
