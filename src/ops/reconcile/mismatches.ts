@@ -137,7 +137,7 @@ interface OpenMismatch {
 }
 
 export interface StandingMismatches {
-  /** Newest first, without `stale` ones, which the next read repairs. */
+  /** Newest first. */
   mismatches: OpenMismatch[];
   /** The newest acceptance by sale. */
   accepted: ReadonlyMap<string, AuditLine>;
@@ -148,7 +148,7 @@ export async function standingMismatches(ports: Ports): Promise<StandingMismatch
   const accepted = new Map<string, AuditLine>();
   for await (const line of linesOf(ports, ACCEPTED)) if (!accepted.has(line.subject)) accepted.set(line.subject, line);
   const mismatches: OpenMismatch[] = [];
-  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+  for (const kind of mismatchKinds) {
     const sales = new Map<string, AuditLine[]>();
     for await (const line of linesOf(ports, `mismatch ${kind}`)) {
       const lines = sales.get(line.subject);
@@ -301,7 +301,7 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
   const disagreements: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
   let amount_minor = link?.amount_minor ?? null;
-  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+  for (const kind of mismatchKinds) {
     const standing = await standingOf(ports, kind, subject);
     if (standing === null) continue;
     const { merchant, order_id: order, amount_minor: minor } = standing.last.detail;
