@@ -242,9 +242,6 @@ interface IncidentStore {
 }
 
 export interface AuditStore extends proxy.AuditStore {
-  /** True from an upgrade of a store with sales until `linesAdded`: earlier builds wrote no line about some of them. */
-  lacksLines(): Promise<boolean>;
-  linesAdded(): Promise<void>;
   /** Newest first. */
   audits(limit: number): Promise<AuditLine[]>;
   /** Ascending by sequence, after the cursor. */

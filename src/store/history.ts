@@ -89,7 +89,6 @@ export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'ope
 export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { list } = readsOf(reader);
-  const lacking = reader.prepare<[], unknown>(`SELECT value FROM meta WHERE name = 'lacks_lines'`);
   return {
     async appendAudit(audit, newest_seen) {
       const result = await writer.commit({ steps: [], audit, ...(newest_seen === undefined ? {} : { newest_seen }) });
@@ -97,10 +96,6 @@ export function auditMethods(reader: Reader, writer: Writer) {
       if (result.kind === 'conflict')
         throw new PuenteError('conflict', say('refusal.audit_moved', { id: audit.subject }));
       throw new PuenteError('store_failed', `The audit line ${audit.action} was not written: try again.`);
-    },
-    lacksLines: async () => (await lacking.get()) !== undefined,
-    async linesAdded() {
-      await writer.commit({ steps: [{ write: 'lines_added', values: [] }] });
     },
     audits: list('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?', lineOf),
     auditsAfter: list('SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?', lineOf),

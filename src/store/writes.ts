@@ -192,7 +192,6 @@ const declared = {
     delete_legacy_sales: `DELETE FROM legacy_sales WHERE sequence IN (SELECT value FROM json_each(?))`,
     erase_legacy_sales: `DELETE FROM legacy_sales WHERE sequence ${LISTED} AND NOT (${HOLDING} AND ends_at > ?)`,
 
-    lines_added: `DELETE FROM meta WHERE name = 'lacks_lines'`,
     remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
     /** 64 KiB, written and deleted in one transaction: proves that the disk has room again. */
     probe_fill: `INSERT INTO meta (name, value) VALUES ('probe', hex(zeroblob(32768)))`,

@@ -145,7 +145,6 @@ export interface StandingMismatches {
 
 /** What stands of all merchants. */
 export async function standingMismatches(ports: Ports): Promise<StandingMismatches> {
-  await addLackingLines(ports);
   const accepted = new Map<string, AuditLine>();
   for await (const line of linesOf(ports, ACCEPTED)) if (!accepted.has(line.subject)) accepted.set(line.subject, line);
   const mismatches: OpenMismatch[] = [];
@@ -167,30 +166,6 @@ export async function standingMismatches(ports: Ports): Promise<StandingMismatch
     }
   }
   return { mismatches, accepted };
-}
-
-/**
- * The lines about sales that were not approved exactly once, which earlier builds did not write. After an upgrade the first
- * verdict reads all stored sales for them, in pages; what a person has accepted already stays accepted.
- */
-async function addLackingLines(ports: Ports): Promise<void> {
-  const { audit, history } = ports.store;
-  const add = async (link: Link): Promise<void> => {
-    const what = approvalFault(link);
-    if (what === null || (await acceptanceFor(ports, link.legacy_id, 'approvals')) !== null) return;
-    const { merchant_id, legacy_id, order_id, unit } = link;
-    await noteMismatch(ports, { kind: 'approvals', merchant_id, legacy_id, order_id, unit, what, repair: 'none' });
-  };
-  if (!(await audit.lacksLines())) return;
-  await ports.memory.mutex.run('lacking lines', async () => {
-    let page: Link[] = [];
-    while (await audit.lacksLines()) {
-      page = await history.linksChangedSince(0, page.at(-1) ?? null, PAGE);
-      for (const link of page) await add(link);
-      if (page.length < PAGE) await audit.linesAdded();
-      await yieldToEventLoop();
-    }
-  });
 }
 
 /** Newest first. */

@@ -12,7 +12,7 @@ import type { Source } from './source.ts';
 import type { Target } from './target.ts';
 
 /** Names in `meta` that the target keeps. */
-const KEPT_FACTS = ['instance_id', 'created_at', 'restored_from', 'restored_at', 'incident_line', 'lacks_lines'];
+const KEPT_FACTS = ['instance_id', 'created_at', 'restored_from', 'restored_at', 'incident_line'];
 
 /** Proves the counts and the audit chain. @returns links by state. @throws PuenteError conflict. */
 export async function proveSums(source: Source, target: Target): Promise<Record<string, number>> {

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
-import { viewDecommission } from '../../../src/ops/readiness/decommission.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { acceptDisagreement } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
@@ -363,37 +362,6 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
     completion: { may_go: false, why: expect.stringContaining('the order has moved on') },
     unmatched: [{ kind: 'stale', state: 'open' }, { state: 'repaired' }, { state: 'repaired' }],
   });
-});
-
-it('a sale that an earlier build stored as approved twice gets its line before the first verdict after the upgrade', async () => {
-  const { store } = harness;
-  await setMerchant(store, MERCHANT, { stage: 'orders' });
-  const call = {
-    operation: 'point.read_intent',
-    lane: 'orders',
-    merchant_id: MERCHANT,
-    at: NOON - 9 * DAY_MS,
-  } as const;
-  await store.exchanges.recordExchanges([newExchange(call)]);
-  const payments = ['PAY1', 'PAY2'].map((id) => ({ id, status: 'processed' }));
-  const order = { id: orderId(5), status: 'processed', transactions: { payments } } as Order;
-  const [open, accepted] = [await finished(store), await finished(store)];
-  for (const link of [open, accepted]) await store.links.saveLink(link, { order });
-  await acceptDisagreement(ports, accepted.legacy_id, { reason: 'refunded by hand', expected: 0 }, 'ana');
-  for (let nth = 0; nth < 401; nth++) await finished(store, { slot: null, unit: `PAX_A910__${nth}` });
-  await harness.sql("INSERT INTO meta (name, value) VALUES ('lacks_lines', 'approvals')");
-  // Each may be the first that is asked for.
-  const [verdict, use] = await Promise.all([merchantReadiness(ports, MERCHANT), viewDecommission(ports, MERCHANT)]);
-  expect(verdict).toMatchObject({
-    verdict: 'inconclusive',
-    unproven: [{ code: 'mismatch_approvals', said: { facts: { count: 1, subject: open.legacy_id } } }],
-    acknowledged: [{ id: accepted.legacy_id }],
-  });
-  expect(use).toMatchObject({ may_go: false, why: expect.stringContaining('not approved exactly once') });
-  expect(await store.audit.lacksLines()).toBe(false);
-  await viewDecommission(ports, MERCHANT);
-  const lines = await store.audit.auditsOf({ action: 'mismatch approvals' }, 9);
-  expect(lines.map(({ subject, who }) => [subject, who])).toEqual([[open.legacy_id, 'puente']]);
 });
 
 it('a sale that is not over is a finding of report, line and verdict once it has two approved payments', async () => {

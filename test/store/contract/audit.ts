@@ -55,15 +55,6 @@ export function auditTests(harness: Harness): void {
     expect(verifyAudit(await audits(10))).toEqual({ intact: true, lines: 3 });
   });
 
-  it('lacks no lines in a new store, and after an upgrade until they are added', async () => {
-    const { audit } = store;
-    expect(await audit.lacksLines()).toBe(false);
-    await harness.sql("INSERT INTO meta (name, value) VALUES ('lacks_lines', 'approvals')");
-    expect(await audit.lacksLines()).toBe(true);
-    await audit.linesAdded();
-    expect(await audit.lacksLines()).toBe(false);
-  });
-
   it('hashes a detail as it will be read back', async () => {
     const detail = { z: 1, a: { y: undefined, when: new Date(0), list: [undefined, 2], text: 'ñ "quoted"' } };
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first', detail));

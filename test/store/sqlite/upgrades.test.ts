@@ -94,7 +94,6 @@ describe('a file of an older schema, with a link in every state', () => {
       expect(served.map((link) => [link?.legacy_id, link?.state, link?.idempotency_key])).toEqual(
         links.map(({ legacy_id, state, idempotency_key }) => [legacy_id, state, idempotency_key]),
       );
-      expect(await store.audit.lacksLines(), 'its sales are read once for lines that were not written').toBe(true);
     } finally {
       await store.close();
     }
