@@ -292,6 +292,13 @@ it('imports CSV and YAML, after a dry run that changes nothing, and refuses what
   const spaced = file('spaced.csv', `id, name, tags,\n${BRAZIL}, "Padaria, (Sol)" ,centro,\n`);
   const looked = await puente('merchants', 'import', '--file', spaced, '--dry-run', '--json', ...why);
   expect(JSON.parse(looked.out)).toMatchObject({ merchants: [{ name: 'Padaria, (Sol)', tags: ['centro'] }] });
+  // An empty first cell, and what a spreadsheet leaves of deleted lines.
+  const empty = file('empty.csv', `tags,id,name\n,${BRAZIL},"Padaria; (Sol)"\n,,\n;;\n`);
+  const read = await puente('merchants', 'import', '--file', empty, '--dry-run', '--json', ...why);
+  expect(JSON.parse(read.out)).toMatchObject({
+    merchants: [{ merchant_id: BRAZIL, name: 'Padaria; (Sol)', tags: [] }],
+  });
+  expect(JSON.parse(read.out).merchants).toHaveLength(1);
   const lost = file('lost.csv', `id,name\n${ARGENTINA},\n${BRAZIL},Padaria S\uFFFDo Jos\uFFFD\n`);
   expect((await puente('merchants', 'import', '--file', lost, ...why)).err).toContain(
     'lost.csv: Line 3 has characters that were lost when it was read (\uFFFD): save the file as UTF-8',

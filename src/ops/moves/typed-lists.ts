@@ -9,52 +9,63 @@ import { LONGEST_NAME, refuseDamaged } from '../fields.ts';
  * @throws PuenteError bad_request with the number of the line that can't be read.
  */
 export function bulkItems(list: string): Record<string, unknown>[] {
-  return list.split('\n').flatMap((line, index) => {
-    const text = withoutNames(line).replace(/#.*/, '').trim();
-    if (text === '') return [];
-    const words = text.split(/[\s,;]+/);
-    const target = words.findIndex((word) => !/^\d+$/.test(word));
-    const ids = target === -1 ? words : words.slice(0, target);
-    const [stage, share, ...more] = words.slice(ids.length);
-    const is_read = /^[a-z]/i.test(stage ?? 'none') && /^\d{1,3}(\.\d{1,2})?$/.test(share ?? '0');
-    if (ids.length === 0 || !is_read || more.length > 0)
-      throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
-    const own = { ...(stage && { stage }), ...(share && { share: Number(share) }) };
-    return ids.map((merchant_id) => ({ merchant_id, ...own }));
-  });
+  return withoutNames(list)
+    .split('\n')
+    .flatMap((line, index) => {
+      const text = line.replace(/#.*/, '').trim();
+      if (text === '') return [];
+      const words = text.split(/[\s,;]+/);
+      const target = words.findIndex((word) => !/^\d+$/.test(word));
+      const ids = target === -1 ? words : words.slice(0, target);
+      const [stage, share, ...more] = words.slice(ids.length);
+      const is_read = /^[a-z]/i.test(stage ?? 'none') && /^\d{1,3}(\.\d{1,2})?$/.test(share ?? '0');
+      if (ids.length === 0 || !is_read || more.length > 0)
+        throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
+      const own = { ...(stage && { stage }), ...(share && { share: Number(share) }) };
+      return ids.map((merchant_id) => ({ merchant_id, ...own }));
+    });
 }
 
 /**
- * The text without the names that commands and pages show beside ids, as in `700100200 (Café Sur)`. One whose end is not
- * found stays, so that the list is refused.
+ * The text without the names that commands and pages show beside ids, as in `700100200 (Café Sur)`.
+ * @throws PuenteError bad_request with line and id where it is not certain where a name ends: it may hide the next id.
  */
 export function withoutNames(text: string): string {
-  const id = /(?:^|[\s,;])\d+ (?=\()/g;
+  const id = /#.*|(?:^|[\s,;])(\d+) (?=\()/g;
   let [kept, from] = ['', 0];
-  while (id.test(text)) {
-    kept += text.slice(from, id.lastIndex);
-    from = endOfName(text, id.lastIndex);
+  for (let found = id.exec(text); found !== null; found = id.exec(text)) {
+    if (found[1] === undefined) continue; // a comment
+    const read = text.slice(0, id.lastIndex);
+    kept += read.slice(from);
+    const name = nameAt(text, id.lastIndex);
+    if (name === null)
+      throw new PuenteError('bad_request', say('refusal.list_name', { line: read.split('\n').length, id: found[1] }));
+    from = id.lastIndex + name.length;
     id.lastIndex = from;
   }
   return kept + text.slice(from);
 }
 
-/** What may follow a name: the end of the list, a comment, the next id, or a target. */
-const GOES_ON = /^[\s,;]*(?:$|#|\d+(?![^\s,;])|(?:legacy|shadow|canary|orders)(?![^\s,;]))/;
+/** What may follow a name: the end of its line, a comment, the next id, or a target. */
+const GOES_ON = /^[\s,;]*(?:$|\n|#|\d+(?![^\s,;])|(?:legacy|shadow|canary|orders)(?![^\s,;]))/;
 
 /**
  * A name may hold commas and brackets: it ends with a bracket behind which the list goes on, if possible with every bracket
- * within it closed. @param from the place of its first bracket. @returns the place behind its last one, else `from`.
+ * within it closed. @param from the place of its first bracket. @returns it with its brackets; null where it is not certain.
  */
-function endOfName(text: string, from: number): number {
-  const longest = text.slice(from, from + LONGEST_NAME + 2);
-  const ends = [...longest.matchAll(/\)/g)].map(({ index }) => index + 1);
-  const possible = ends.filter((end) => GOES_ON.test(text.slice(from + end)));
-  const isClosed = (end: number): boolean => {
-    const name = longest.slice(0, end);
-    return name.split(')').length >= name.split('(').length;
-  };
-  return from + (possible.find(isClosed) ?? possible[0] ?? 0);
+function nameAt(text: string, from: number): string | null {
+  const [line = ''] = text.slice(from, from + LONGEST_NAME + 2).split('\n');
+  const isClosed = (name: string): boolean => name.split(')').length >= name.split('(').length;
+  const names = [...line.matchAll(/\)/g)].map(({ index }) => line.slice(0, index + 1));
+  const possible = names.filter((name) => GOES_ON.test(text.slice(from + name.length)));
+  const name = possible.find(isClosed) ?? possible[0];
+  if (name === undefined) return null;
+  // In each of these an entry may be hidden: an id between two brackets, a bracket behind the end, one that was forgotten.
+  const behind = name.slice(names.find(isClosed)?.length ?? name.length);
+  const may_be_two = isClosed(name)
+    ? /\)[^()]*\d[^()]*\(/.test(name) || behind.includes('(')
+    : /[,;)].*\(|\d\S* ?\(/.test(name);
+  return may_be_two ? null : name;
 }
 
 /**
@@ -96,13 +107,14 @@ async function yamlRows(text: string, file: string | null): Promise<Shop[]> {
 
 /** RFC 4180, with commas, or with semicolons as spreadsheets in Spanish and Portuguese write. */
 function csvRows(text: string, file: string | null): Shop[] {
-  const lines = [...text.split(/\r?\n/).entries()].filter(([, line]) => line.trim() !== '');
+  // Spreadsheets leave lines of separators alone.
+  const lines = [...text.split(/\r?\n/).entries()].filter(([, line]) => /[^\s,;]/.test(line));
   const comma = lines[0]?.[1].includes(';') ? ';' : ',';
-  const cell = new RegExp(`(?:^|${comma})(?:\\s*"((?:[^"]|"")*)"\\s*|((?!\\s*")[^${comma}]*))`, 'g');
+  const cell = new RegExp(`(?<=^|${comma})(?:\\s*"((?:[^"]|"")*)"\\s*|((?!\\s*")[^${comma}]*))(?=${comma}|$)`, 'g');
   const cellsOf = ([nth, line]: [number, string]): string[] => {
     const found = [...line.matchAll(cell)];
     // A name with commas or quotes that is not quoted would be cut, and its rest taken for tags.
-    if (found.map(([whole]) => whole).join('') !== line)
+    if (found.map(([whole]) => whole).join(comma) !== line)
       throw new PuenteError('bad_request', say('input.shop_cells', { file, line: nth + 1 }));
     return found.map(([, inner, plain = '']) => (inner?.replaceAll('""', '"') ?? plain).trim());
   };
