@@ -149,12 +149,26 @@ it('two runs at once share the rate, and one that would make the same is refused
     code: 'conflict',
     message: expect.stringMatching(/^A repair of merchant 700100341 is under way: ana began it at 2026-01-05T12:00:00/),
   });
+  const of_all = reconcile(ports, { since: '2026-01-01T00:00:00Z', apply: true, reason: 'all of them' }, 'eva');
+  await expect(of_all.next(), 'one of all would repair it too').rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/^A repair of merchant 7001003/),
+  });
   // A comparison alone asks legacy nothing.
   for await (const news of reconcile(ports, { merchant: '700100341', apply: false }, 'eva'))
     expect(news).toMatchObject({ news: 'done' });
   await first.return(undefined);
   expect(await run({ merchant: '700100341' })).toMatchObject({ news: 'done' });
   await second.return(undefined);
+  const all = reconcile(ports, { apply: true, reason: 'all of them' }, 'ben');
+  await sale('700100341', 49);
+  expect(await all.next()).toMatchObject({ done: false });
+  await expect(apply('700100342', 'eva').next(), 'one of all repairs it').rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/^A repair of all merchants is under way: ben began it at /),
+  });
+  await all.return(undefined);
+  expect(await run({ merchant: '700100342' })).toMatchObject({ news: 'done' });
 });
 
 describe('where legacy does not answer', () => {
