@@ -158,6 +158,9 @@ it.each([
   ['1 (A (b), 2 (C) d)', 1],
   ['1 (A (b), 2, 3 (C))', 1],
   ['1 (Café (Sur), 2O (Norte))', 1],
+  ['1 (Café, 700100300 (Sur :))', 1],
+  ['1 (Loja) #2 (24 horas) Norte), 2 (Café)', 1],
+  ['3 # (a) 4\n1 (Loja) #2 (b) Norte), 2', 2],
   ['3 (Café), 4\n5 canary 5 # 6 (\n7 (Café), 1 (Sur', 3],
 ])('a list that may hide a merchant in a name, or can be read in two ways, is refused: %j', (list, line) => {
   for (const read of [bulkItems, withoutNames])

@@ -34,16 +34,29 @@ export function withoutNames(text: string): string {
   const id = /#.*|(?:^|[\s,;])(\d+) (?=\()/g;
   let [kept, from] = ['', 0];
   for (let found = id.exec(text); found !== null; found = id.exec(text)) {
-    if (found[1] === undefined) continue; // a comment
-    const read = text.slice(0, id.lastIndex);
-    kept += read.slice(from);
-    const name = nameAt(text, id.lastIndex);
-    if (name === null)
-      throw new PuenteError('bad_request', say('refusal.list_name', { line: read.split('\n').length, id: found[1] }));
+    const [whole, own] = found; // without an id a comment, which may be the end of a name that holds `#`
+    const beside =
+      own ??
+      text
+        .slice(text.lastIndexOf('\n', found.index) + 1, found.index)
+        .match(/\d+/g)
+        ?.at(-1);
+    if (beside === undefined || (own === undefined && !hidesEntry(whole))) continue;
+    const name = own === undefined ? null : nameAt(text, id.lastIndex);
+    if (name === null) {
+      const line = text.slice(0, id.lastIndex).split('\n').length;
+      throw new PuenteError('bad_request', say('refusal.list_name', { line, id: beside }));
+    }
+    kept += text.slice(from, id.lastIndex);
     from = id.lastIndex + name.length;
     id.lastIndex = from;
   }
   return kept + text.slice(from);
+}
+
+/** True for a comment that closes a bracket which it does not open, with another id behind it. */
+function hidesEntry(comment: string): boolean {
+  return comment.split(')').length > comment.split('(').length && /\)[^()]*\d/.test(comment);
 }
 
 /** What may follow a name: the end of its line, a comment, the next id, or a target. */
@@ -63,7 +76,7 @@ function nameAt(text: string, from: number): string | null {
   // In each of these an entry may be hidden: an id between two brackets, a bracket behind the end, one that was forgotten.
   const behind = name.slice(names.find(isClosed)?.length ?? name.length);
   const may_be_two = isClosed(name)
-    ? /\)[^()]*\d[^()]*\(/.test(name) || behind.includes('(')
+    ? /\)[^()]*\d[^()]*\(|\d{5}\S* ?\(/.test(name) || behind.includes('(')
     : /[,;)].*\(|\d\S* ?\(/.test(name);
   return may_be_two ? null : name;
 }
