@@ -155,17 +155,15 @@ export async function standingMismatches({ store, memory }: Ports): Promise<Stan
   };
   return memory.mutex.run('standing mismatches', async () => {
     for await (const page of pagesOf(read, PAGE, memory.disagreements.read_to)) page.forEach(note);
-    const newest_first = standing.values().toReversed();
+    const newest_first = Map.groupBy(standing.values().toReversed(), ({ last }) => kindIn(last.action));
     const mismatches = mismatchKinds.flatMap((kind) =>
-      newest_first
-        .filter(({ last }) => kindIn(last.action) === kind)
-        .map((one): OpenMismatch => {
-          const { subject, detail } = one.last;
-          const { merchant, order_id = null } = detail;
-          const unit = typeof detail.unit === 'string' ? detail.unit : null;
-          const is_accepted = isCovered(kind, one, accepted.get(subject) ?? null);
-          return { kind, subject, merchant_id: String(merchant), order_id, unit, is_accepted };
-        }),
+      (newest_first.get(kind) ?? []).map((one): OpenMismatch => {
+        const { subject, detail } = one.last;
+        const { merchant, order_id = null } = detail;
+        const unit = typeof detail.unit === 'string' ? detail.unit : null;
+        const is_accepted = isCovered(kind, one, accepted.get(subject) ?? null);
+        return { kind, subject, merchant_id: String(merchant), order_id, unit, is_accepted };
+      }),
     );
     return { mismatches, accepted: new Map(accepted) };
   });
