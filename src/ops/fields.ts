@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
-import type { Said, Spoken } from '../error.ts';
+import { PuenteError, type Said, type Spoken } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { maskWritten } from '../proxy/evidence/redact-text.ts';
@@ -29,6 +29,19 @@ export function noId(code: 'refusal.merchant_id' | 'input.user_id', typed: strin
 
 /** Characters of a merchant's name. */
 export const LONGEST_NAME = 80;
+
+/** True for a text without U+FFFD, which stands for characters that were lost when a file was read in another encoding. */
+export function isWhole(text: string | null): boolean {
+  return text === null || !text.includes('\uFFFD');
+}
+
+export const LOST_CHARACTERS = encoded(say('input.lost_characters', {}));
+
+/** @param file its name, for errors; null for a pasted text. @throws PuenteError bad_request with the first line that is not whole. */
+export function refuseDamaged(text: string, file: string | null): void {
+  const line = text.split('\n').findIndex((one) => !isWhole(one)) + 1;
+  if (line > 0) throw new PuenteError('bad_request', say('input.damaged', { file, line }));
+}
 
 /** Merchants by their ids, one at least. */
 export type Whose = readonly string[];

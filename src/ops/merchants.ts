@@ -26,7 +26,7 @@ import {
 } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
-import { defined, iso, merchantId, reason, time } from './fields.ts';
+import { defined, iso, isWhole, LOST_CHARACTERS, merchantId, reason, time } from './fields.ts';
 import type { Ports } from './ports.ts';
 import {
   changeInAnyCase,
@@ -87,10 +87,16 @@ export const merchantChange = z.strictObject({
   reason,
   revision,
   new: is_new,
-  name: merchantSettings.shape.name.unwrap().refine(isBare, SHOWS_SECRET).optional().describe('what people call it'),
+  name: merchantSettings.shape.name
+    .unwrap()
+    .refine(isBare, SHOWS_SECRET)
+    .refine(isWhole, LOST_CHARACTERS)
+    .optional()
+    .describe('what people call it'),
   tags: merchantSettings.shape.tags
     .unwrap()
     .refine((tags) => tags?.every(isBare) ?? true, SHOWS_SECRET)
+    .refine((tags) => tags?.every(isWhole) ?? true, LOST_CHARACTERS)
     .optional()
     .describe('words to select it by; replaces the list'),
   /** Kept sealed. */

@@ -108,6 +108,8 @@ export type FamilyRefund = Refund & Pick<Link, 'family'>;
 interface RefundStore extends proxy.RefundStore {
   /** As `linksMade`. */
   refundsMade(page: CreatedPage): Promise<FamilyRefund[]>;
+  /** Of the sales of one page, oldest first. */
+  refundsOf(legacy_ids: readonly string[]): Promise<Refund[]>;
   /** By any id: Puente's id or number, or upstream's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
 }

@@ -6,6 +6,7 @@ import { verdicts } from '../proxy/records/evidence.ts';
 import { type Merchant, routedKinds, stages } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { merchantId } from './fields.ts';
+import { withoutNames } from './moves/typed-lists.ts';
 import type { Ports } from './ports.ts';
 import { merchantReadiness } from './readiness/readiness.ts';
 import { knownMerchants, newMerchant, type OnPurpose, refuseUnseen } from './seen.ts';
@@ -30,9 +31,9 @@ type Conditions = z.infer<typeof conditions>;
 export function whom(most: number) {
   return {
     merchants: z
-      .preprocess((typed) => wordsIn(typed) ?? typed, z.array(merchantId).min(1).max(most))
+      .preprocess((typed) => wordsIn(typed, withoutNames) ?? typed, z.array(merchantId).min(1).max(most))
       .exactOptional()
-      .describe('these merchants: A,B or A B'),
+      .describe('these merchants: A,B or A B; a name in brackets may follow each id'),
     where: z
       .preprocess(conditionsIn, conditions)
       .exactOptional()
@@ -49,11 +50,11 @@ export const names_whom = [
   encoded(say('input.whom', {})),
 ] as const;
 
-/** `A,B` or `A B`, once or repeated; null for what is no text. */
-function wordsIn(typed: unknown): string[] | null {
+/** `A,B` or `A B`, once or repeated; null for what is no text. @param cleared what is left of a text first. */
+function wordsIn(typed: unknown, cleared = (text: string): string => text): string[] | null {
   const texts = [typed].flat();
   if (!texts.every((text) => typeof text === 'string')) return null;
-  return texts.flatMap((text) => text.split(/[\s,;]+/)).filter((word) => word !== '');
+  return texts.flatMap((text) => cleared(text).split(/[\s,;]+/)).filter((word) => word !== '');
 }
 
 /** `stage=shadow tag=centro`; one that is named twice has both values, which no condition takes. */

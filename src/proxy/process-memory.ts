@@ -1,6 +1,7 @@
 /** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; its loss does no harm. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
+import type { AuditLine } from './audit.ts';
 import { createCache, createEntries, createKeyedMutex, createLru, createWakeup } from './concurrency.ts';
 import { createSyntheticNumbers, uuidV7 } from './ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
@@ -85,10 +86,23 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
     },
     /** Units held by a proxied create whose row could not be written. */
     unrecorded: createUnrecorded(),
+    /** Repairs by operators that are under way, by `merchant`, which may be `all`: who started each, and when (epoch ms). */
+    repairs: createEntries<{ merchant: string; who: string; at: number }>(),
+    /** Of the audit trail up to a line: what stands, by its action and sale, and the newest acceptance by sale. */
+    disagreements: { read_to: 0, standing: createEntries<Standing>(), accepted: new Map<string, AuditLine>() },
     /** Called after a commit of work for a loop of this process. */
     wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },
     failpoint: parts.failpoint ?? noFailpoint,
   };
+}
+
+/** A disagreement that no line of the audit trail has repaired. */
+export interface Standing {
+  last: AuditLine;
+  /** What was said since both last agreed, in the order of the newest line of each. */
+  sentences: Set<string>;
+  /** Sequence of the line since which nothing new was said. */
+  began: number;
 }
 
 /** What became of a create that was sent. */

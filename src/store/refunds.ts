@@ -3,7 +3,7 @@
 import { PuenteError } from '../error.ts';
 import type { FamilyRefund } from '../ops/ports.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
-import { REFUND, REFUND_CHANGE } from './conditions.ts';
+import { LISTED, REFUND, REFUND_CHANGE } from './conditions.ts';
 import type { Reader, Step, StoreMethods, Writer } from './engine.ts';
 import { noticesLock, type PageValues, pageOf, readsOf, rowLock, valuesIn } from './rows.ts';
 
@@ -21,6 +21,9 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
   const ofLink: StoreMethods['refunds'] = readsOf(reader).list(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );
+  const ofLinks: (list: string) => Promise<Refund[]> = readsOf(reader).list(
+    `SELECT * FROM refunds WHERE legacy_id ${LISTED} ORDER BY created_at, id`,
+  );
   const byAnyId = reader.prepare<[string, string, string, string], Refund>(
     `SELECT * FROM refunds WHERE id = ? OR number = CAST(? AS BIGINT) OR upstream_id = ? OR reference_id = ? LIMIT 1`,
   );
@@ -29,6 +32,7 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
   );
   return {
     refunds: ofLink,
+    refundsOf: (legacy_ids) => ofLinks(JSON.stringify(legacy_ids)),
     refundsMade: ({ merchant_id, since, until, after, limit }) =>
       made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     refund: async (id) => (await byAnyId.get(id, /^\d{1,18}$/.test(id) ? id : '0', id, id)) ?? null,

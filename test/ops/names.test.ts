@@ -282,6 +282,37 @@ it('imports CSV and YAML, after a dry run that changes nothing, and refuses what
   expect((await puente('merchants', 'import', '--file', bad, ...why)).err).toContain(
     'bad.csv: The first line must name the columns',
   );
+  // What is not quoted as CSV has it would be cut, and its rest taken for tags.
+  for (const [nth, row] of [`${BRAZIL},Padaria, Sol,centro`, `${BRAZIL},"Sol" Centro`, `${BRAZIL},"Sol`].entries()) {
+    const cut = file(`cut${nth}.csv`, `id,name,tags\n\n${ARGENTINA},,\n${row}\n`);
+    expect((await puente('merchants', 'import', '--file', cut, ...why)).err).toContain(
+      `cut${nth}.csv: Line 4 has more cells than the first line names, or a quotation mark out of place`,
+    );
+  }
+  const spaced = file('spaced.csv', `id, name, tags,\n${BRAZIL}, "Padaria, (Sol)" ,centro,\n`);
+  const looked = await puente('merchants', 'import', '--file', spaced, '--dry-run', '--json', ...why);
+  expect(JSON.parse(looked.out)).toMatchObject({ merchants: [{ name: 'Padaria, (Sol)', tags: ['centro'] }] });
+  // An empty first cell, and what a spreadsheet leaves of deleted lines.
+  const empty = file('empty.csv', `tags,id,name\n,${BRAZIL},"Padaria; (Sol)"\n,,\n;;\n`);
+  const read = await puente('merchants', 'import', '--file', empty, '--dry-run', '--json', ...why);
+  expect(JSON.parse(read.out)).toMatchObject({
+    merchants: [{ merchant_id: BRAZIL, name: 'Padaria; (Sol)', tags: [] }],
+  });
+  expect(JSON.parse(read.out).merchants).toHaveLength(1);
+  const lost = file('lost.csv', `id,name\n${ARGENTINA},\n${BRAZIL},Padaria S\uFFFDo Jos\uFFFD\n`);
+  expect((await puente('merchants', 'import', '--file', lost, ...why)).err).toContain(
+    'lost.csv: Line 3 has characters that were lost when it was read (\uFFFD): save the file as UTF-8',
+  );
+  const lost_plan = file('lost.yaml', `merchants:\n  - id: ${BRAZIL}\n    name: S\uFFFDo\n`);
+  expect((await puente('plan', lost_plan)).err).toContain('lost.yaml: Line 3 has characters that were lost');
+  const merchants = [{ merchant_id: ARGENTINA }, { merchant_id: BRAZIL, name: 'S\uFFFDo' }];
+  expect((await bench.as(BEN, 'POST', '/api/merchants/import', { merchants, reason: 'names' })).body).toMatchObject({
+    error: 'bad_request',
+    message: expect.stringMatching(/merchants\.1\.name.*characters that were lost/),
+  });
+  expect((await puente('merchants', 'set', BRAZIL, '--tags', 'caf\uFFFD', ...why)).err).toContain(
+    'characters that were lost',
+  );
   const twice = file('twice.yaml', `- id: ${MEXICO}\n  name: Tacos\n  name: Tortas\n`);
   expect((await puente('merchants', 'import', '--file', twice, ...why)).err).toContain('twice.yaml:3:3: ');
   const none = file('none.yaml', 'id: 1\n');

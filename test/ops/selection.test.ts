@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
-import { bulkItems } from '../../src/ops/moves/typed-lists.ts';
+import { bulkItems, withoutNames } from '../../src/ops/moves/typed-lists.ts';
 import { ARGENTINA, BRAZIL, CHILE, EVA } from '../kit.ts';
 import { command as run } from './moves/command.ts';
 import { type MovesBench, messageOf, startMoves } from './moves/kit.ts';
@@ -76,6 +76,8 @@ describe.each(Object.keys(ROWS))('%s', (row) => {
     [{ merchants: '70010020' }, 404, `The merchant 70010020 was never seen`],
     [{ merchants: '70010020' }, 404, `Near it: ${ARGENTINA}`],
     [{ merchants: 'north' }, 400, 'merchants.0: '],
+    [{ merchants: `${BRAZIL} (Café)\n${CHILE} (Sur), ${ARGENTINA}O (Norte)` }, 400, `Line 2 can't be read`],
+    [{ merchants: `${BRAZIL} (Café)\n${CHILE}O (Sur)` }, 400, 'merchants.1: '],
     [{ where: 'north' }, 400, 'where: conditions are written stage=shadow'],
     [{ where: '' }, 400, 'where: conditions are written stage=shadow'],
     [{ where: 'colour=red' }, 400, 'where.colour is not a known field; allowed is stage, verdict, site, tag'],
@@ -109,6 +111,7 @@ describe('commands', () => {
     };
     expect(await of(`${BRAZIL},${CHILE}`)).toEqual(new Set([BRAZIL, CHILE]));
     expect(await of(BRAZIL, CHILE)).toEqual(new Set([BRAZIL, CHILE]));
+    expect(await of(`${BRAZIL} (Padaria "Sol", Centro), ${CHILE} (Café (Sur) 24)`)).toEqual(new Set([BRAZIL, CHILE]));
     expect(await of('--where', 'tag=north', '--where', 'stage=shadow')).toEqual(new Set([ARGENTINA, BRAZIL]));
   });
 });
@@ -121,4 +124,49 @@ it('a line of a list has one merchant or several, with a target of their own or 
   ]);
   for (const line of ['1 canary 5 6', 'canary 5', '1 5%'])
     expect(() => bulkItems(line)).toThrow("Line 1 can't be read");
+});
+
+it.each([
+  'Café Sur',
+  'Padaria, Centro; Norte',
+  'Café (Sur)',
+  'Loja #2 (24 horas) Norte',
+  'Café :)',
+  'Café :( Sur',
+  'Loja 2 (Norte)',
+  'Café (Sur) 24 h',
+  '(700100299), canary',
+])('a line of a list may have the name %s beside an id, as commands and pages show it', (name) => {
+  expect(bulkItems(`1 (${name}), 2 (${name}) canary 5 # week (1)\n3 (${name}) 4`)).toEqual([
+    ...['1', '2'].map((merchant_id) => ({ merchant_id, stage: 'canary', share: 5 })),
+    ...['3', '4'].map((merchant_id) => ({ merchant_id })),
+  ]);
+});
+
+it.each([
+  ['1 (Café Sur', 1],
+  [`1 (${'a'.repeat(100)})`, 1],
+  ['1 (Café) Sur', 1],
+  ['1 (Café), 2O (Sur)', 1],
+  ['1 (Café), 2O (Sur) canary 5', 1],
+  ['1 (Café), 2(Sur)', 1],
+  ['1 (Café), (Sur)', 1],
+  ['1 (Café\n2 (Sur)', 1],
+  ['1 (Café, 2 (Sur)', 1],
+  ['1 (Café 2(Sur) canary 5', 1],
+  ['1 (Café, 2O (Sur)', 1],
+  ['1 (A (b), 2 (C) d)', 1],
+  ['1 (A (b), 2, 3 (C))', 1],
+  ['1 (Café (Sur), 2O (Norte))', 1],
+  ['1 (Café, 700100300 (Sur :))', 1],
+  ['1 (Loja) #2 (24 horas) Norte), 2 (Café)', 1],
+  ['3 # (a) 4\n1 (Loja) #2 (b) Norte), 2', 2],
+  ['3 (Café), 4\n5 canary 5 # 6 (\n7 (Café), 1 (Sur', 3],
+])('a list that may hide a merchant in a name, or can be read in two ways, is refused: %j', (list, line) => {
+  for (const read of [bulkItems, withoutNames])
+    expect(() => read(list)).toThrow(`Line ${line} can't be read: it is not certain where the name beside 1 ends`);
+});
+
+it('a list with a name before its id is refused', () => {
+  expect(() => bulkItems('(Café) 1')).toThrow("Line 1 can't be read");
 });

@@ -25,6 +25,9 @@ export async function sendStream(response: Response, answer: Streamed, log: Log)
     if (error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     log.error('an ops answer was cut off', { cause: String(error), path: response.req.path });
     response.destroy();
+  } finally {
+    // A client that left before the second part was read leaves a generator that never began to read the rest.
+    await parts.return?.();
   }
 }
 
@@ -41,11 +44,7 @@ async function* withFirst(
   first: IteratorResult<string>,
   parts: AsyncIterator<string>,
 ): AsyncGenerator<string, void, undefined> {
-  try {
-    for (let part = first; part.done !== true; part = await parts.next()) yield part.value;
-  } finally {
-    await parts.return?.();
-  }
+  for (let part = first; part.done !== true; part = await parts.next()) yield part.value;
 }
 
 /** A file name that no system takes for a path or a command. */

@@ -83,7 +83,7 @@ function laneText({ health, open, draining }: FleetLine, lane: 'legacy' | 'order
 export const traceFaces: Faces = {
   sales: {
     notes: `
-A refunded sale counts as paid. "not_known": no answer or event has shown how it ended, as of most sales on legacy.`,
+A refunded sale stays in state "paid", and the list says how much was refunded. "not_known": no answer or event has shown how it ended, as of most sales on legacy.`,
     examples: [
       'puente sales --merchant 700100200 --state lost',
       'puente sales --search "café" --tag centro',
@@ -145,10 +145,20 @@ const saleColumns: Columns<SaleLine> = {
       ...(merchant_name === null ? [] : [oneLine(merchant_name)]),
       ...(client_reference === null ? [] : [oneLine(client_reference)]),
     ].join('\n'),
-  state: 'state',
-  'created, amount': ({ created_at, amount, currency, lane }) =>
-    `${created_at}\n${amount === null ? 'amount unknown' : `${amount} ${currency}`}\non ${lane}`,
+  state: ({ state, refund }) => (refund ? `${state},\n${refundWords(refund).replaceAll(' ', '\n')}` : state),
+  'created, amount': ({ created_at, amount, currency, refunded, lane }) =>
+    [
+      created_at,
+      amount === null ? 'amount unknown' : `${amount} ${currency}`,
+      ...(refunded ? [`refunded ${refunded} ${currency}`] : []),
+      `on ${lane}`,
+    ].join('\n'),
 };
+
+/** As the page of sales says it. An older Puente says nothing of it. */
+function refundWords(refund: NonNullable<SaleLine['refund']>): string {
+  return wordsOf('en').t(`sales.refund.${refund}`);
+}
 
 function storyText(trace: Trace, with_rules: boolean): string {
   const steps = table(
@@ -169,6 +179,8 @@ function storyText(trace: Trace, with_rules: boolean): string {
 
 function headOf(sale: SaleView, found_as: string): string {
   const amount = sale.amount === null ? 'amount unknown' : `${sale.amount} ${sale.currency}`;
+  const sum = sale.refunded ? ` ${sale.refunded} ${sale.currency}` : '';
+  const refund = sale.refund ? `, ${refundWords(sale.refund)}${sum}` : '';
   const facts: [string, string | number | null][] = [
     ['legacy id', sale.legacy_id],
     ['order', sale.order_id],
@@ -183,7 +195,7 @@ function headOf(sale: SaleView, found_as: string): string {
     .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
     `Found as ${found_as}: merchant ${namedAs(sale.merchant, sale.merchant_name)}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.created_at}`,
-    `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
+    `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${refund}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
     ...known,
   ].join('\n');
 }

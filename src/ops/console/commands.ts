@@ -79,8 +79,6 @@ function textOf(sent: Fields, too_long: 'file.long' | 'input.import_long'): stri
   if (text.length > LONGEST_TEXT) throw new PuenteError('bad_request', say(too_long, { most: LONGEST_TEXT }));
   // A browser sends others of them in the second form than it was sent.
   if (/[^\P{Cc}\t\r\n]/u.test(text)) throw new PuenteError('bad_request', say('input.plain_text', {}));
-  // In place of characters that were lost when the file was read in another encoding.
-  if (text.includes('\uFFFD')) throw new PuenteError('bad_request', say('input.damaged', {}));
   return text;
 }
 

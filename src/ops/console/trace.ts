@@ -6,7 +6,7 @@ import type { callView, tracesView } from '../api/trace.ts';
 import { type Content, durationOf, type Html, html, moneyOf, says, saysEach, timeOf, written } from '../html.ts';
 import { given, linkTo, type Page, type Visit } from './kit.ts';
 import { badge, merchantLink, messageBox, section } from './parts.ts';
-import { acceptPath, stateBadge } from './sales.ts';
+import { acceptPath, refundOf, stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
@@ -99,7 +99,7 @@ function saleFacts(words: Words, sale: Sale): Html {
 <dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${t(`family.${family}`)} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${moneyOf(words, sale) ?? t('sale.no_amount')}</dd>
 <dt>${t('sale.created_on')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
-<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>
+<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}${refundOf(words, sale)}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
 ${ids}
 </dl>`;

@@ -108,7 +108,8 @@ export function* conditionsOf(facts: RampFacts): Generator<RampCondition | { loo
     const { sales } = evidence;
     const { min_sales } = plan;
     if (sales === null) yield { name: 'sales', is_met: true, what: say('ramp.no_unit', {}) };
-    else yield { name: 'sales', is_met: sales >= min_sales, what: say('ramp.few_sales', { sales, min_sales }) };
+    else if (sales >= min_sales) yield { name: 'sales', is_met: true, what: say('ramp.enough_sales', { min_sales }) };
+    else yield { name: 'sales', is_met: false, what: say('ramp.few_sales', { sales, min_sales }) };
   }
   if (evidence.calls === undefined) return yield { look: 'calls' };
   if (!isUntouched(facts)) yield faultsOf(facts, evidence.calls);

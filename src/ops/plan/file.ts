@@ -17,7 +17,7 @@ import { encoded, say } from '../../locales/message.ts';
 import { nearTo } from '../../mapping/near.ts';
 import { merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { fieldsAt, issueSaid } from '../api/route.ts';
-import { instant, merchantId } from '../fields.ts';
+import { instant, merchantId, refuseDamaged } from '../fields.ts';
 import { endsAfterItStarts, isBare, merchantChange, SHOWS_SECRET } from '../merchants.ts';
 import { FOLLOW, moveTarget } from '../moves/target.ts';
 import { REFERENCE } from './reference.ts';
@@ -99,6 +99,7 @@ export function readMerchants(
   name: string,
   text: string,
 ): { wanted: Wanted[]; placeOf(nth: number, field: string): string } {
+  refuseDamaged(text, name);
   const { document, content, at } = readYaml(name, text);
   const count = countIn(content);
   if (count > MOST_MERCHANTS)

@@ -5,6 +5,7 @@ import type { SeenUnit, Traffic, UnknownRow } from '../../proxy/records/evidence
 import { ANY_POINT_OF_SALE } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
+import { slotOf } from '../../proxy/sales/link.ts';
 import { DAY_MS, dayOf, iso, lane, said, time } from '../fields.ts';
 import type { OpenSale } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
@@ -121,7 +122,9 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, mismatc
 
 /** Its sales with an open finding: those with an unknown outcome, and those that do not agree with upstream. */
 function foundOf({ slot }: SeenUnit, open: readonly OpenSale[], mismatches: readonly Disagreement[]): number {
-  const in_doubt = open.filter((one) => one.state === 'IN_DOUBT' && one.side === 'orders' && one.slot === slot);
+  // Also one that holds no unit, as of a dynamic QR.
+  const isOfIt = ({ family, unit }: OpenSale): boolean => family !== 'payments' && slotOf(family, unit) === slot;
+  const in_doubt = open.filter((one) => one.state === 'IN_DOUBT' && one.side === 'orders' && isOfIt(one));
   const differ = mismatches.filter(({ unit }) => unit !== null && (slot === `point:${unit}` || slot === `qr:${unit}`));
   return new Set([...in_doubt.map(({ legacy_id }) => legacy_id), ...differ.map(({ subject }) => subject)]).size;
 }

@@ -5,13 +5,13 @@ import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
-import { yieldToEventLoop } from '../../proxy/concurrency.ts';
+import type { Standing } from '../../proxy/process-memory.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { newestOf, noteOnce } from '../audit.ts';
-import { defined, iso, reason, said, time } from '../fields.ts';
+import { defined, iso, pagesOf, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Audit lines per page; other work runs between two pages. */
@@ -75,22 +75,17 @@ export function hasItsOrder({ kind, order_id }: { kind: MismatchKind; order_id: 
 // A disagreement that stands: the newest line of a kind and sale, if nothing has repaired it. Upstream may be seen to
 // repeat it, for instance after a restart, and two of one kind may take turns: it began when its newest sentence was new.
 
-interface Standing {
-  last: AuditLine;
-  /** What was said since both last agreed. */
-  sentences: ReadonlySet<string>;
-  /** Sequence of the line since which nothing new was said. */
-  began: number;
+/** A line is read after the older ones of its kind and sale. @returns what stands then; null: nothing. */
+function withLine(earlier: Standing | null, line: AuditLine): Standing | null {
+  if (isRepaired(line)) return null;
+  const { sentences, began } = earlier ?? { sentences: new Set<string>(), began: 0 };
+  const is_new = !sentences.delete(line.reason); // and its place is that of its newest line
+  return { last: line, sentences: sentences.add(line.reason), began: is_new ? line.sequence : began };
 }
 
-/** @param lines of one kind and sale, newest first. @returns null when nothing stands. */
+/** @param lines of one kind and sale, newest first. */
 function standingIn(lines: readonly AuditLine[]): Standing | null {
-  const repair = lines.findIndex(isRepaired);
-  const since = repair === -1 ? lines : lines.slice(0, repair);
-  const [last] = since;
-  if (last === undefined) return null;
-  const first = new Map(since.map(({ reason, sequence }) => [reason, sequence])); // the oldest of each sentence stays
-  return { last, sentences: new Set(first.keys()), began: Math.max(...first.values()) };
+  return lines.reduceRight<Standing | null>(withLine, null);
 }
 
 /** @param before a sequence: lines from it on are not looked at. */
@@ -137,46 +132,45 @@ interface OpenMismatch {
 }
 
 export interface StandingMismatches {
-  /** Newest first, without `stale` ones, which the next read repairs. */
+  /** Newest first. */
   mismatches: OpenMismatch[];
   /** The newest acceptance by sale. */
   accepted: ReadonlyMap<string, AuditLine>;
 }
 
-/** What stands of all merchants. */
-export async function standingMismatches(ports: Ports): Promise<StandingMismatches> {
-  const accepted = new Map<string, AuditLine>();
-  for await (const line of linesOf(ports, ACCEPTED)) if (!accepted.has(line.subject)) accepted.set(line.subject, line);
-  const mismatches: OpenMismatch[] = [];
-  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
-    const sales = new Map<string, AuditLine[]>();
-    for await (const line of linesOf(ports, `mismatch ${kind}`)) {
-      const lines = sales.get(line.subject);
-      // Older lines of a sale matter only where one was accepted.
-      if (lines === undefined) sales.set(line.subject, [line]);
-      else if (accepted.has(line.subject)) lines.push(line);
-    }
-    for (const [subject, lines] of sales) {
-      const standing = standingIn(lines);
-      if (standing === null) continue;
-      const { merchant, order_id = null, unit = null } = standing.last.detail;
-      const is_accepted = isCovered(kind, standing, accepted.get(subject) ?? null);
-      const about = { kind, subject, merchant_id: String(merchant), order_id, is_accepted };
-      mismatches.push({ ...about, unit: typeof unit === 'string' ? unit : null });
-    }
-  }
-  return { mismatches, accepted };
+/** What stands of all merchants: each process keeps it, and reads the lines that were added since its last call. */
+export async function standingMismatches({ store, memory }: Ports): Promise<StandingMismatches> {
+  const { standing, accepted } = memory.disagreements;
+  // No line is seen before an older one, whichever process wrote it: the next one is written once it is committed.
+  const read = (after: number, size: number) => store.audit.auditsAfter(after, size);
+  const note = (line: AuditLine): void => {
+    const { action, subject, sequence } = line;
+    memory.disagreements.read_to = sequence;
+    if (action === ACCEPTED) accepted.set(subject, line);
+    if (kindIn(action) === undefined) return;
+    const key = `${action} ${subject}`;
+    const next = withLine(standing.get(key) ?? null, line);
+    standing.delete(key); // as above
+    if (next !== null) standing.set(key, next);
+  };
+  return memory.mutex.run('standing mismatches', async () => {
+    for await (const page of pagesOf(read, PAGE, memory.disagreements.read_to)) page.forEach(note);
+    const newest_first = Map.groupBy(standing.values().toReversed(), ({ last }) => kindIn(last.action));
+    const mismatches = mismatchKinds.flatMap((kind) =>
+      (newest_first.get(kind) ?? []).map((one): OpenMismatch => {
+        const { subject, detail } = one.last;
+        const { merchant, order_id = null } = detail;
+        const unit = typeof detail.unit === 'string' ? detail.unit : null;
+        const is_accepted = isCovered(kind, one, accepted.get(subject) ?? null);
+        return { kind, subject, merchant_id: String(merchant), order_id, unit, is_accepted };
+      }),
+    );
+    return { mismatches, accepted: new Map(accepted) };
+  });
 }
 
-/** Newest first. */
-async function* linesOf({ store }: Ports, action: AuditAction): AsyncGenerator<AuditLine> {
-  let lines: AuditLine[] = [];
-  do {
-    const before = lines.at(-1)?.sequence ?? Number.MAX_SAFE_INTEGER;
-    lines = await store.audit.auditsOf({ action, before }, PAGE);
-    yield* lines;
-    await yieldToEventLoop();
-  } while (lines.length === PAGE);
+function kindIn(action: string): MismatchKind | undefined {
+  return mismatchKinds.find((kind) => action === `mismatch ${kind}`);
 }
 
 // Accepted by a person: a disagreement that nobody can repair is named in verdicts, reports and certificates, with
@@ -301,7 +295,7 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
   const disagreements: { kind: MismatchKind; sentence: Sentence }[] = [];
   let [merchant_id, order_id] = [null as string | null, null as string | null];
   let amount_minor = link?.amount_minor ?? null;
-  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+  for (const kind of mismatchKinds) {
     const standing = await standingOf(ports, kind, subject);
     if (standing === null) continue;
     const { merchant, order_id: order, amount_minor: minor } = standing.last.detail;
@@ -309,7 +303,9 @@ async function openOf(ports: Ports, subject: string, link: Link | null, earlier:
     if (typeof minor === 'number') amount_minor ??= minor;
     order_id = typeof order === 'string' ? order : order_id;
     if (hasItsOrder({ kind, order_id: order ?? null }, link)) continue;
-    disagreements.push(...[...standing.sentences].map((reason) => ({ kind, sentence: readStored(reason) })));
+    disagreements.push(
+      ...[...standing.sentences].toReversed().map((reason) => ({ kind, sentence: readStored(reason) })),
+    );
     if (!isCovered(kind, standing, earlier)) open.push(kind);
   }
   const shown: Record<UnnamedKind, Sentence | null> = {

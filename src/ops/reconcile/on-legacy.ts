@@ -6,6 +6,7 @@ import { endByFinalState, type FinalState, mayShowFinalState } from '../../proxy
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { paceUpstream } from '../../proxy/upstream/client.ts';
+import type { Upstream } from '../../proxy/upstream/upstream.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import type { Ports } from '../ports.ts';
 import { isAllOnOrders } from '../readiness/legacy-use.ts';
@@ -42,8 +43,7 @@ export async function* endOnLegacy(
   { merchant, apply }: { merchant?: string; apply: boolean },
   tally: OnLegacy,
 ): AsyncGenerator<void> {
-  const legacy = paceUpstream(ports.upstreams.legacy, READS_PER_SECOND, ports.clock);
-  const paced: Ports = { ...ports, upstreams: { ...ports.upstreams, legacy } };
+  const paced: Ports = { ...ports, upstreams: { ...ports.upstreams, legacy: pacedLegacy(ports) } };
   const isMeant = (one: Merchant): boolean => merchant !== undefined || isAllOnOrders(ports.settings, one);
   const merchants = merchant === undefined ? await knownMerchants(ports) : [await merchantOf(ports, merchant)];
   let unanswered = 0;
@@ -65,6 +65,15 @@ export async function* endOnLegacy(
       yield;
     }
   }
+}
+
+/** One pace for all runs of a process: two at once ask no more often than one. */
+const paces = new WeakMap<Upstream, Upstream>();
+
+function pacedLegacy({ upstreams: { legacy }, clock }: Ports): Upstream {
+  const paced = paces.get(legacy) ?? paceUpstream(legacy, READS_PER_SECOND, clock);
+  paces.set(legacy, paced);
+  return paced;
 }
 
 /** Null without a token, or with one that can't be read: one merchant does not end the run of all. */

@@ -23,7 +23,7 @@ import { giveUp, isGivenUp } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import { DAY_MS, HOUR_MS, merchantId, reason } from '../fields.ts';
+import { DAY_MS, HOUR_MS, iso, merchantId, reason } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type Named, named } from '../seen.ts';
 import { noteAgreement, noteMismatch } from './mismatches.ts';
@@ -73,8 +73,19 @@ interface Tally extends OnLegacy {
   left_out: boolean;
 }
 
-/** Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail. */
+/**
+ * Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail.
+ * @throws PuenteError conflict while this process repairs the same merchant, or one of the two repairs is of all.
+ */
 export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
+  const { merchant = 'all' } = ask;
+  const { repairs } = ports.memory;
+  if (ask.apply) {
+    const other = repairs.values().find((one) => one.merchant === merchant || [one.merchant, merchant].includes('all'));
+    if (other !== undefined)
+      throw new PuenteError('conflict', say('refusal.repair_under_way', { ...other, started_at: iso(other.at) }));
+    repairs.set(merchant, { merchant, who, at: ports.clock.now() });
+  }
   const on_legacy: OnLegacy = { open_on_legacy: 0, asked_on_legacy: 0, ended_on_legacy: 0, not_asked: 0 };
   const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, ...on_legacy, left_out: false };
   let is_through = false;
@@ -85,7 +96,8 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
     for await (const _asked of endOnLegacy(ports, ask, tally)) yield progressOf(tally);
     is_through = true;
   } finally {
-    if (ask.apply)
+    if (ask.apply) {
+      repairs.delete(merchant);
       await ports.store.audit.appendAudit({
         at: ports.clock.now(),
         who,
@@ -94,6 +106,7 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
         reason: ask.reason ?? 'repair requested',
         detail: { ...tally, is_through, merchant: ask.merchant ?? null },
       });
+    }
   }
   yield { news: 'done', ...tally };
 }

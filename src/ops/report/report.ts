@@ -12,6 +12,7 @@ import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
 import { acceptedView } from '../reconcile/mismatches.ts';
+import { refundFields } from '../refunded.ts';
 import type { SaleState } from '../sale-state.ts';
 
 /** The version of the JSON; a reader refuses any other. */
@@ -88,6 +89,7 @@ export const moneyLine = z.object({
       'as the till requested it, of a refund as upstream or legacy answered it; null where Puente does not know it',
     ),
   amount: z.string().nullable(),
+  ...refundFields,
 });
 export type MoneyLine = z.infer<typeof moneyLine>;
 

@@ -8,10 +8,19 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { approvalsOf, isApprovedOnce, nodesOf } from '../../proxy/sales/order-transition.ts';
+import { approvalsOf, isApprovedOnce } from '../../proxy/sales/order-transition.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
+import {
+  asLastRead,
+  hasResult,
+  NOT_REFUNDED,
+  refundOfLegacySale,
+  refundOfLink,
+  refundOutcome,
+  refundsOfAll,
+} from '../refunded.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import { listOf, MOST_LINES, openFirst } from './cut-list.ts';
@@ -105,13 +114,23 @@ export async function* salePages(
     const pages = [
       pagesOf(
         of,
-        (page) => store.history.linksMade(page),
+        async (page) => {
+          const links = await store.history.linksMade(page);
+          const refunds = await refundsOfAll(ports, links);
+          return links.map((link) => ({ ...link, refunds: refunds.get(link.legacy_id) ?? [] }));
+        },
         ofLink(money),
         ({ legacy_id }) => legacy_id,
       ),
       pagesOf(
         of,
-        async (page) => Promise.all((await store.refunds.refundsMade(page)).map((refund) => asLastRead(ports, refund))),
+        async (page) => {
+          const order = async ({ legacy_id }: Refund) => (await store.links.link(legacy_id))?.order ?? null;
+          const refunds = await store.refunds.refundsMade(page);
+          return Promise.all(
+            refunds.map(async (one) => (hasResult(one.upstream_status) ? one : asLastRead(one, await order(one)))),
+          );
+        },
         ofRefund(money),
         (refund) => refund.id,
       ),
@@ -157,13 +176,21 @@ interface Site {
 
 /** Of the orders lane, by its order as last read: what tills see depends on a setting (`merchants.declined`). */
 function ofLink({ currency, exponent }: Site) {
-  return (link: Link): MoneyLine => {
+  return ({ refunds, ...link }: Link & { refunds: readonly Refund[] }): MoneyLine => {
     const { merchant_id, family, lane, unit, legacy_id, order_id, amount_minor } = link;
     const outcome = stateOfLink(link);
     const by = { what: 'sale', lane, family, currency, outcome } as const;
     const approvals = approvalsOf(link);
     const at = iso(link.created_at);
-    return { at, merchant_id, ...by, unit, id: legacy_id, order_id, approvals, ...amountOf(amount_minor, exponent) };
+    const names = { unit, id: legacy_id, order_id, approvals };
+    return {
+      at,
+      merchant_id,
+      ...by,
+      ...names,
+      ...amountOf(amount_minor, exponent),
+      ...refundOfLink(link, refunds, exponent),
+    };
   };
 }
 
@@ -174,24 +201,8 @@ function ofRefund({ currency, exponent }: Site) {
     const by = { what: 'refund', lane: 'orders', family, currency, outcome } as const;
     const known = refunded_minor ?? amount_minor;
     const names = { unit: null, id, order_id: upstream_id, approvals: null };
-    return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent) };
+    return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent), ...NOT_REFUNDED };
   };
-}
-
-/** Upstream answers a refund before it is made; how it ended is in its order, by a later event or read (LIM-42). */
-async function asLastRead({ store }: Ports, refund: FamilyRefund): Promise<FamilyRefund> {
-  if (refund.upstream_status !== 'processing') return refund;
-  const link = await store.links.link(refund.legacy_id);
-  const node = nodesOf(link?.order ?? null).find(({ id }) => id === refund.upstream_id);
-  return { ...refund, upstream_status: node?.status ?? refund.upstream_status };
-}
-
-/** A refund that upstream accepted may have failed since, or not be made yet: then it is open (LIM-42). */
-function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refused' | 'in_doubt' | 'open' {
-  if (state === 'REFUSED' || state === 'NOT_SENT') return 'refused';
-  if (state !== 'DONE') return 'in_doubt';
-  if (upstream_status === 'failed') return 'refused';
-  return upstream_status === null || upstream_status === 'processed' ? 'refunded' : 'open';
 }
 
 /** Null for a create by a token that is not proven to be the merchant's: it may be invented. */
@@ -210,6 +221,7 @@ function ofLegacy({ currency, exponent }: Site, now: number) {
       ...places,
       ...names,
       ...amountOf(minorOf(sale, exponent), exponent),
+      ...refundOfLegacySale(sale, exponent),
     };
   };
 }

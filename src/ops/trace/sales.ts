@@ -3,11 +3,13 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/values.ts';
+import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { defined, instant, iso, lane, listLimit, time, type Whose, whose } from '../fields.ts';
 import { isSought, labelOf } from '../merchants.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
+import { refundsOfAll } from '../refunded.ts';
 import { comparePlaces, type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants } from '../seen.ts';
 import { isOf, listedOf, onlyOf } from '../whose.ts';
@@ -58,6 +60,8 @@ const saleLine = saleView
     client_reference: true,
     amount: true,
     currency: true,
+    refund: true,
+    refunded: true,
     legacy_state: true,
     created_at: true,
   })
@@ -89,7 +93,13 @@ export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>)
   ]);
   const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
   const listed = await listedOf(ports, query.merchant, rows);
-  const lines = await Promise.all(listed.map((row) => lineOf(ports, row, filter.now)));
+  const refunds = await refundsOfAll(
+    ports,
+    listed.map(({ link }) => link).filter((link) => link !== null),
+  );
+  const lines = await Promise.all(
+    listed.map((row) => lineOf(ports, row, refunds.get(row.link?.legacy_id ?? '') ?? [], filter.now)),
+  );
   return {
     sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),
     next: next === null ? null : `${next.at}_${next.id}`,
@@ -140,8 +150,13 @@ function placeIn(text: string | undefined): SalePlace | null {
   return { at: Number(at), id };
 }
 
-async function lineOf(ports: Ports, { link, sale }: Row, now: number): Promise<SaleLine | null> {
-  const view = await viewOfSale(ports, link, sale);
+async function lineOf(
+  ports: Ports,
+  { link, sale }: Row,
+  refunds: readonly Refund[],
+  now: number,
+): Promise<SaleLine | null> {
+  const view = await viewOfSale(ports, link, sale, refunds);
   if (view === null) return null;
   const state: SaleState =
     link !== null ? stateOfLink(link) : sale === null ? 'not_known' : stateOfLegacySale(sale, now);

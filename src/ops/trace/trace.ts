@@ -7,12 +7,14 @@ import { decimalText } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isSyntheticMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
 import { defined, iso, lane, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { NOT_REFUNDED, refundFields, refundOfLegacySale, refundOfLink } from '../refunded.ts';
 import { knownMerchants, nearMerchants } from '../seen.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, traceStep } from './steps.ts';
 
@@ -43,6 +45,7 @@ export const saleView = z.object({
   reference_sent: z.string().nullable(),
   amount: z.string().nullable().describe('decimal text; null where it is not known'),
   currency: z.string(),
+  ...refundFields,
   legacy_state: z.string().nullable().describe('what the till sees'),
   state: z.string().describe('of the link, or of the remembered sale'),
   created_at: time,
@@ -101,7 +104,7 @@ async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): 
   const { text: promise, said: promise_said } = say(promiseOf(link, sale), {});
   return {
     found_as,
-    sale: await viewOfSale(ports, link, sale),
+    sale: await viewOfSale(ports, link, sale, link === null ? [] : await ports.store.refunds.refunds(link.legacy_id)),
     trouble: trouble && { state: trouble.state, what: trouble.sentence.text, said: trouble.sentence.said },
     promise,
     promise_said,
@@ -139,8 +142,16 @@ const UNTOLD = {
   tables_revision: null,
 };
 
-/** From the link, else from the sale on legacy; null without either. Amounts are decimal text. */
-export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | null): Promise<SaleView | null> {
+/**
+ * From the link, else from the sale on legacy; null without either. Amounts are decimal text.
+ * @param refunds those of the link, oldest first.
+ */
+export async function viewOfSale(
+  ports: Ports,
+  link: Link | null,
+  sale: LegacySale | null,
+  refunds: readonly Refund[],
+): Promise<SaleView | null> {
   const known = link ?? sale;
   if (known === null) return null;
   const { merchant_id, family, unit, legacy_id, state, created_at } = known;
@@ -149,6 +160,7 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
   const { order_id, payment_id, merchant_order_id, reference_sent, amount_minor, legacy_state, tables_revision } =
     link ?? UNTOLD;
   const ends_at = link === null ? (sale?.ends_at ?? null) : link.expires_at;
+  const on_legacy = sale === null ? NOT_REFUNDED : refundOfLegacySale(sale, site.exponent);
   return {
     merchant: merchant_id,
     merchant_name: merchant?.settings.name ?? null,
@@ -163,6 +175,7 @@ export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySa
     reference_sent: shownText(reference_sent),
     amount: decimalText(amount_minor ?? (sale && minorOf(sale, site.exponent)), site.exponent) ?? null,
     currency: site.currency,
+    ...(link === null ? on_legacy : refundOfLink(link, refunds, site.exponent)),
     legacy_state: legacy_state ?? sale?.end_state ?? null,
     state,
     created_at: iso(created_at),

@@ -47,7 +47,7 @@ export function withMade(order: Order, refunds: readonly Refund[], sale: SaleMon
 function withRefund(order: Order, refund: Refund, { sale_minor, exponent }: SaleMoney): Order {
   const { upstream_id, reference_id, upstream_status } = refund;
   const refunded_minor = Number(refund.refunded_minor); // not null: such a one counts as shown
-  const [payment] = order.transactions?.payments ?? [];
+  const [payment, ...others] = order.transactions?.payments ?? [];
   const node: RefundNode = {
     ...(upstream_id === null ? {} : { id: upstream_id }),
     ...(payment?.id === undefined ? {} : { transaction_id: payment.id }),
@@ -65,8 +65,9 @@ function withRefund(order: Order, refund: Refund, { sale_minor, exponent }: Sale
   // Of the payment alone: without the sale's amount there is no cash beside it.
   const before_minor = sumsOf(order, 0, exponent).refunded_minor;
   const refunded_amount = decimalOfMinor(BigInt(before_minor + refunded_minor), exponent);
-  // An order has one payment.
-  return { ...moved, transactions: { ...moved.transactions, payments: [{ ...payment, refunded_amount, ...states }] } };
+  // A till refunds the first one, of which it knows the number.
+  const payments = [{ ...payment, refunded_amount, ...states }, ...others];
+  return { ...moved, transactions: { ...moved.transactions, payments } };
 }
 
 /** What the payments API calls a refund that gave nothing back. */

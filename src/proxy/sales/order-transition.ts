@@ -315,9 +315,13 @@ export function sumOf(nodes: readonly RefundNode[], exponent: number): number {
 
 /** Approved payments of the order, refunded ones too; null where it lists none and may be all cash (QR). */
 export function approvalsOf({ order, family }: Pick<Link, 'order' | 'family'>): number | null {
-  const payments = order?.transactions?.payments ?? [];
-  if (order === null || (payments.length === 0 && family === 'qr')) return null;
-  return payments.filter(({ status }) => status === 'processed' || status === 'refunded').length;
+  if (order === null || (family === 'qr' && !order.transactions?.payments?.length)) return null;
+  return approvedOf(order).length;
+}
+
+/** The approved payments of an order, refunded ones too. */
+export function approvedOf({ transactions }: Order) {
+  return (transactions?.payments ?? []).filter(({ status }) => status === 'processed' || status === 'refunded');
 }
 
 /**

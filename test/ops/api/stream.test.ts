@@ -112,6 +112,31 @@ describe('a streamed answer', () => {
     expect(lines.filter((line) => line.includes('was cut off'))).toEqual([]);
   });
 
+  it('ends what makes it, also where the client left while the first part was made', async () => {
+    const seen = { begun: false, ended: false };
+    const url = await open(async function* ({ signal }) {
+      try {
+        seen.begun = true;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        yield 'first';
+        yield 'second';
+      } finally {
+        seen.ended = true;
+      }
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(`GET /api/parts/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${OPS_TOKEN}\r\n\r\n`);
+    await eventually(
+      async () => seen,
+      ({ begun }) => begun,
+    );
+    socket.destroy();
+    await eventually(
+      async () => seen,
+      ({ ended }) => ended,
+    );
+  });
+
   it('that fails before its first part is an error like any other', async () => {
     const url = await open(async function* () {
       yield* [];

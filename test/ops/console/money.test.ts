@@ -207,4 +207,26 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     }
     expect(problems).toEqual([]);
   });
+
+  it('the list and the trace of a sale say how much of it was refunded', async () => {
+    const [, id = ''] = paid;
+    const { sales } = (await shop.ops('/api/sales?state=paid')).body as SalesView; // the API's shape
+    const payment_id = sales.find(({ legacy_id }) => legacy_id === id)?.payment_id;
+    const refund = { body: { amount: 5 }, headers: { 'x-idempotency-key': 'a part' } };
+    expect((await shop.till(`/v1/payments/${payment_id}/refunds`, refund)).status).toBe(201);
+    const { page, go } = await open(ANA);
+    await go('/sales?state=paid');
+    const row = page.locator('tbody tr').filter({ hasText: id });
+    expect(await row.innerText()).toMatch(/paid, partly refunded 5\.00 ARS/);
+    await go(`/trace?id=${id}`);
+    expect(await page.locator('dl.facts').innerText()).toContain('the till sees FINISHED, partly refunded 5.00 ARS');
+    for (const [locale, says] of [
+      ['es-AR', 'pagada, devuelta en parte 5,00 ARS'],
+      ['pt-BR', 'paga, estornada em parte 5,00 ARS'],
+    ] as const) {
+      const other = await open(ANA, { locale });
+      await other.go('/sales?state=paid');
+      expect(await other.page.locator('tbody tr').filter({ hasText: id }).innerText()).toContain(says);
+    }
+  });
 });

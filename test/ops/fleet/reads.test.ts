@@ -50,10 +50,9 @@ describe('the mismatches of all', () => {
     let now = NOON;
     let reads = 0;
     const counting: Store = withMethods(store, {
-      auditsOf: async (filter, limit) => {
-        if (filter.action !== 'mismatch amount') return store.audit.auditsOf(filter, limit);
+      auditsAfter: async (sequence, limit) => {
         if (++reads <= refuse) throw new Error('refused by a test');
-        return store.audit.auditsOf(filter, limit);
+        return store.audit.auditsAfter(sequence, limit);
       },
     });
     const sleep = async (): Promise<void> => {

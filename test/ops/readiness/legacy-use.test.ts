@@ -1,7 +1,10 @@
 /** What still needs legacy: of units and merchants, as facts and as the verdict on completion. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type LegacyUse, QUIET_DAYS, useOf } from '../../../src/ops/readiness/legacy-use.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { ARGENTINA } from '../../kit.ts';
+import { codePath, openQrShop, storeOrder } from '../../proxy/http/qr-till.ts';
+import { LEFT_IN_DOUBT } from '../../proxy/http/till.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = 20_500 * DAY_MS + DAY_MS / 2;
@@ -66,6 +69,14 @@ describe('a unit may not go', () => {
       '2 sales of it have an open finding.',
     ],
     [
+      'with a sale of unknown outcome that holds no unit, as of a dynamic QR',
+      used({
+        units: [unit('qr:A', null)],
+        open: [{ ...sale, family: 'qr', legacy_id: 'one', state: 'IN_DOUBT', side: 'orders', slot: null }],
+      }),
+      '1 sale of it has an open finding.',
+    ],
+    [
       'that called legacy less than a week ago',
       used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS)] }),
       'Since its last call to legacy 6 whole UTC days have passed; 7 are needed.',
@@ -88,6 +99,22 @@ describe('a unit may not go', () => {
 it('a finding of another unit, or of none, does not keep a unit', () => {
   const mismatches = ['AA', null].map((name) => ({ subject: 'one', unit: name }));
   expect(used({ units: [unit('point:A', null)], mismatches }).units).toMatchObject([{ may_go: true }]);
+});
+
+it('a dynamic QR whose create is in doubt is an open finding of its point of sale at once', async () => {
+  const shop = await openQrShop();
+  onTestFinished(() => shop.close());
+  const { external_id } = shop.freshTill();
+  await shop.fault({ ...LEFT_IN_DOUBT, times: 'always' });
+  expect((await shop.till(codePath(external_id), { body: storeOrder() })).status).toBe(504);
+  const of = async (path: string) => (await shop.ops(path)).body;
+  const found = { unit: `qr:${external_id}`, may_go: false, why: '1 sale of it has an open finding.' };
+  expect(await of(`/api/merchants/${ARGENTINA}/decommission`)).toMatchObject({ may_go: false, units: [found] });
+  expect(await of(`/api/report?merchant=${ARGENTINA}`)).toMatchObject({
+    readiness: { unproven: expect.arrayContaining([expect.objectContaining({ code: 'in_doubt' })]) },
+    completion: { may_go: false, units: [found] },
+    certificate: null,
+  });
 });
 
 describe('a unit may go', () => {

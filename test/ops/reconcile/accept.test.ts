@@ -9,13 +9,14 @@ import {
   disagreementsOf,
   noteAgreement,
   noteMismatch,
+  standingMismatches,
 } from '../../../src/ops/reconcile/mismatches.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { MoneyLine } from '../../../src/ops/report/report.ts';
 import { unmatchedOf } from '../../../src/ops/report/sales.ts';
 import type { AuditLine } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { Mismatch, MismatchKind } from '../../../src/proxy/sales/orphans.ts';
+import { type Mismatch, type MismatchKind, mismatchKinds } from '../../../src/proxy/sales/orphans.ts';
 import { applyOrder } from '../../../src/proxy/sales/settle.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { DAY_MS, finished, type Harness, MERCHANT, NOON, opened, orderId } from '../../store/contract/harness.ts';
@@ -58,7 +59,7 @@ const made = () => gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Pu
 const lostLine = (id: string): MoneyLine => ({
   ...{ at: new Date(NOON).toISOString(), merchant_id: MERCHANT, what: 'sale', lane: 'orders', family: 'point' },
   ...{ currency: 'ARS', outcome: 'lost', unit: sale.unit, id, order_id: null, approvals: null },
-  ...{ amount_minor: '1500', amount: '15.00' },
+  ...{ amount_minor: '1500', amount: '15.00', refund: null, refunded: null },
 });
 /** What a process that has just started writes again: what it remembered is gone. */
 async function repeat(lines: readonly AuditLine[], kind: MismatchKind): Promise<void> {
@@ -310,4 +311,106 @@ it('is gone from the verdict once both agree', async () => {
   await accept();
   await noteMismatch(ports, { ...differs(1501), what: say('mismatch.agrees', {}) }, true);
   expect(await judged()).toEqual(OPEN());
+});
+
+/** What stands by all lines of the trail at once. */
+async function standingByAll() {
+  const lines = await harness.store.audit.audits(10_000); // newest first
+  const accepted = Map.groupBy(
+    lines.filter(({ action }) => action === 'sale acknowledged'),
+    ({ subject }) => subject,
+  );
+  return mismatchKinds.flatMap((kind) => {
+    const of_kind = lines.filter(({ action }) => action === `mismatch ${kind}`);
+    return [...Map.groupBy(of_kind, ({ subject }) => subject)].flatMap(([subject, own]) => {
+      const repair = own.findIndex(({ detail }) => detail.repaired === true);
+      const since = repair === -1 ? own : own.slice(0, repair);
+      const [last] = since;
+      if (last === undefined) return [];
+      const firsts = [...Map.groupBy(since, ({ reason }) => reason).values()].map((all) => all.at(-1)?.sequence ?? 0);
+      const detail = accepted.get(subject)?.[0]?.detail;
+      const covers = (detail?.kinds as string[] | undefined)?.includes(kind) === true;
+      const is_accepted = covers && Number(detail?.expected) >= Math.max(...firsts);
+      const { merchant, order_id, unit } = last.detail;
+      return [{ kind, subject, merchant_id: merchant, order_id, unit, is_accepted }];
+    });
+  });
+}
+
+it.each([1, 2])('what stands is read on from the last call, as all lines at once say it (seed %i)', async (seed) => {
+  let state = seed * 7_919;
+  const random = () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+  const any = <One>(all: readonly One[]): One => all[Math.floor(random() * all.length)] as One;
+  const other = portsAt(harness.store, () => now);
+  let read = 0;
+  const auditsAfter: typeof other.store.audit.auditsAfter = async (after, limit) => {
+    const lines = await harness.store.audit.auditsAfter(after, limit);
+    read += lines.length;
+    return lines;
+  };
+  const counted = { ...other, store: { ...other.store, audit: { ...other.store.audit, auditsAfter } } };
+  let written = (await harness.store.audit.audits(9)).length;
+  for (let round = 0; round < 12; round++) {
+    const count = Math.floor(random() * 60) + (round === 5 ? 450 : 0);
+    const lines = Array.from({ length: count }, (): Promise<void> => {
+      const subject = any(['sale 1', 'sale 2', 'sale 3', 'sale 4', 'sale 5']);
+      const common = { at: NOON, who: 'puente', subject, reason: `sentence ${any([1, 2, 3])}` };
+      const kind = any(mismatchKinds);
+      const detail = { merchant: MERCHANT, unit: any(['a', 'b']), order_id: any([null, orderId(1)]) };
+      const kinds = mismatchKinds.filter(() => random() < 0.7);
+      const acceptance = { merchant: MERCHANT, kinds, expected: ++written - any([1, 1, 9]) };
+      return harness.store.audit.appendAudit(
+        random() < 0.15
+          ? { ...common, action: 'sale acknowledged', detail: acceptance }
+          : { ...common, action: `mismatch ${kind}`, detail: { ...detail, repaired: random() < 0.3 } },
+      );
+    });
+    await Promise.all(lines);
+    const expected = await standingByAll();
+    const [one, same] = await Promise.all([1, 2].map(() => standingMismatches(counted)));
+    expect(one?.mismatches).toEqual(expected);
+    expect(same).toEqual(one);
+    const newest = await harness.store.audit.auditsOf({ action: 'sale acknowledged' }, 999);
+    expect([...(one?.accepted.values() ?? [])].map(({ sequence }) => sequence).toSorted((a, b) => b - a)).toEqual(
+      newest
+        .filter((line, nth) => newest.findIndex(({ subject }) => subject === line.subject) === nth)
+        .map(({ sequence }) => sequence),
+    );
+    expect(read, 'each line is read once').toBe(written);
+  }
+  const kept = counted.memory.disagreements.standing.values();
+  expect(kept, 'what was repaired is not kept').toHaveLength((await standingByAll()).length);
+  expect((await standingByAll()).length).toBeGreaterThan(0);
+});
+
+it('reads what stands in pages between which payments have their turn', async () => {
+  for (let nth = 0; nth < 5; nth++)
+    await Promise.all(
+      Array.from({ length: 200 }, (_, sale) =>
+        harness.store.audit.appendAudit({
+          ...{ at: NOON, who: 'puente', subject: `sale ${sale}`, reason: 'stale', action: 'mismatch stale' },
+          detail: { merchant: MERCHANT, repaired: nth % 2 === 1 },
+        }),
+      ),
+    );
+  // Answers without a turn of the event loop, so that only pauses of the reading itself are counted.
+  const lines = (await harness.store.audit.audits(2_000)).toReversed();
+  const audit = {
+    ...ports.store.audit,
+    auditsAfter: async (from: number, size: number) => lines.slice(from, from + size),
+  };
+  let turns = 0;
+  let is_over = false;
+  const count = (): void => {
+    turns++;
+    if (!is_over) setImmediate(count);
+  };
+  setImmediate(count);
+  const { mismatches } = await standingMismatches({ ...ports, store: { ...ports.store, audit } });
+  is_over = true;
+  expect(mismatches).toHaveLength(200);
+  expect(turns).toBeGreaterThanOrEqual(5);
 });

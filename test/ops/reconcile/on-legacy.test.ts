@@ -130,6 +130,47 @@ it('a consumer that stops reading ends it, and the audit trail says what was don
   expect(line?.detail).toMatchObject({ ended_on_legacy: 1, not_asked: 2, is_through: false });
 });
 
+it('two runs at once share the rate, and one that would make the same is refused with who began the other', async () => {
+  for (const id of ['700100341', '700100342']) {
+    await onOrders(id);
+    for (const number of [1, 2]) await sale(id, Number(`${id.at(-1)}${number}`));
+  }
+  const apply = (merchant: string, who: string) =>
+    reconcile(ports, { merchant, apply: true, reason: 'the last ones' }, who);
+  const times: number[] = [];
+  answer = () => {
+    times.push(clock.now);
+    return SHOWN_OVER;
+  };
+  const [first, second] = [apply('700100341', 'ana'), apply('700100342', 'ben')];
+  for (const one of [first, second, first, second]) expect(await one.next()).toMatchObject({ done: false });
+  expect(times.map((at, nth) => at - (times[nth - 1] ?? at))).toEqual([0, 1_000, 1_000, 1_000]);
+  await expect(apply('700100341', 'eva').next()).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/^A repair of merchant 700100341 is under way: ana began it at 2026-01-05T12:00:00/),
+  });
+  const of_all = reconcile(ports, { since: '2026-01-01T00:00:00Z', apply: true, reason: 'all of them' }, 'eva');
+  await expect(of_all.next(), 'one of all would repair it too').rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/^A repair of merchant 7001003/),
+  });
+  // A comparison alone asks legacy nothing.
+  for await (const news of reconcile(ports, { merchant: '700100341', apply: false }, 'eva'))
+    expect(news).toMatchObject({ news: 'done' });
+  await first.return(undefined);
+  expect(await run({ merchant: '700100341' })).toMatchObject({ news: 'done' });
+  await second.return(undefined);
+  const all = reconcile(ports, { apply: true, reason: 'all of them' }, 'ben');
+  await sale('700100341', 49);
+  expect(await all.next()).toMatchObject({ done: false });
+  await expect(apply('700100342', 'eva').next(), 'one of all repairs it').rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/^A repair of all merchants is under way: ben began it at /),
+  });
+  await all.return(undefined);
+  expect(await run({ merchant: '700100342' })).toMatchObject({ news: 'done' });
+});
+
 describe('where legacy does not answer', () => {
   it.each<[string, UpstreamOutcome]>([
     ['no answer', SILENT],

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { MerchantView } from '../../../src/ops/merchants.ts';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
+import type { SalesView } from '../../../src/ops/trace/sales.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
 import { openFront, storedBy } from '../../proxy/http/front.ts';
@@ -300,6 +301,8 @@ it('a refund that has ended upstream counts as it ended, and is no mismatch', as
     ({ text }) => !text.includes('"processing"'),
   );
   expect(await refunds()).toEqual([['open', '15.00']]);
+  const listed = async () => ((await front.ops('/api/sales')).body as SalesView).sales[0]; // the API's shape
+  expect(await listed()).toMatchObject({ state: 'paid', refund: 'open', refunded: null });
   front.lie = null;
   // While it can't be stored, the run goes on, and the next one finds the same.
   const file = join(front.data_dir, 'puente.db');
@@ -309,4 +312,5 @@ it('a refund that has ended upstream counts as it ended, and is no mismatch', as
   runSql(file, 'DROP TRIGGER not_now');
   expect(sums(await reconcile(REASON))).toMatchObject({ checked: 1, mismatches: 0 });
   expect(await refunds()).toEqual([['refunded', '15.00']]);
+  expect(await listed()).toMatchObject({ state: 'paid', refund: 'whole', refunded: '15.00' });
 });

@@ -356,6 +356,12 @@ it('no certificate while a sale is unmatched or was approved twice', async () =>
   await store.links.saveLink((await store.links.link(twice.legacy_id)) ?? twice, { order: twice.order });
   expect(await told(true)).not.toBeNull();
   expect(await told(false)).toBeNull();
+  // The verdict fits the list of the report: its till sees a state that the order has left.
+  expect(await whole()).toMatchObject({
+    readiness: { verdict: 'inconclusive', unproven: [{ code: 'mismatch_stale' }] },
+    completion: { may_go: false, why: expect.stringContaining('the order has moved on') },
+    unmatched: [{ kind: 'stale', state: 'open' }, { state: 'repaired' }, { state: 'repaired' }],
+  });
 });
 
 it('a sale that is not over is a finding of report, line and verdict once it has two approved payments', async () => {

@@ -97,7 +97,7 @@ function fleetReport(): Report {
         outcome: 'paid',
         at: `${day}T11:30:00.000Z`,
         merchant_id: '1',
-        ...{ unit: 'PAX', id: 'i', order_id: 'o', approvals: 2, state: 'open' },
+        ...{ unit: 'PAX', id: 'i', order_id: 'o', approvals: 2, refund: null, refunded: null, state: 'open' },
         ...{ acknowledged_by: null, acknowledged_at: null, acknowledged_why: null },
         amount_minor: '1234550',
         amount: '12345.50',

@@ -98,8 +98,8 @@ const INDEPENDENT = (status: string, shown: string, toMinor: (amount: string) =>
     UNION ALL
     SELECT 'refund', 'orders', links.family, ${CURRENCY}, coalesce(refunds.refunded_minor, refunds.amount_minor),
       CASE refunds.state WHEN 'DONE' THEN
-        CASE coalesce(CASE refunds.upstream_status WHEN 'processing' THEN ${shown} END, refunds.upstream_status,
-          'processed') WHEN 'processed' THEN 'refunded'
+        CASE coalesce(CASE WHEN coalesce(refunds.upstream_status, '') NOT IN ('processed', 'failed') THEN ${shown} END,
+          refunds.upstream_status, 'processed') WHEN 'processed' THEN 'refunded'
           WHEN 'failed' THEN 'refused' ELSE 'open' END
         WHEN 'REFUSED' THEN 'refused' WHEN 'NOT_SENT' THEN 'refused'
         ELSE 'in_doubt' END

@@ -1,15 +1,28 @@
 /** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
+import type { MoneyLine } from '../../../src/ops/report/report.ts';
+import { salePages } from '../../../src/ops/report/sales.ts';
 import { type SalesView, viewSales } from '../../../src/ops/trace/sales.ts';
 import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
-import { ARGENTINA, BRAZIL, CHILE, DEVICE, OPS_TOKEN, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
+import type { Refund } from '../../../src/proxy/records/refunds.ts';
+import { ARGENTINA, BRAZIL, CHILE, DEVICE, eventually, OPS_TOKEN, POINT, SECOND_DEVICE, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
 import { answerJson, orderFor, startOutside, startUnruly } from '../../proxy/http/unruly.ts';
-import { portsAt } from '../../proxy/routing/lane-ports.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
-import { auditOf, NOON, newLink } from '../../store/contract/harness.ts';
+import {
+  auditOf,
+  finished,
+  MERCHANT,
+  NOON,
+  newLink,
+  newRefund,
+  newSale,
+  orderId,
+} from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { command } from '../moves/command.ts';
 
@@ -161,6 +174,232 @@ describe('the list of sales', () => {
       ],
     });
     expect((await shop.ops('/api/trace?id=paid')).body).toMatchObject({ traces: [{ trouble: null }] });
+  });
+});
+
+it('says how much of a sale was refunded: in the list, as a command, and in the file of the report', async () => {
+  await shop.clearFaults();
+  await shop.upstreamSettings({ total_refund_status: 'processed' });
+  const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
+  const device = await sell('returned', 2000);
+  await shop.atTerminal('pay', { device });
+  const shown = async () => (await listed('reference=returned')).sales[0];
+  const [sale] = [await eventually(shown, (found) => found?.state === 'paid')];
+  expect(sale).toMatchObject({ refund: null, refunded: null });
+  const refund = async (body: object): Promise<void> => {
+    const headers = { 'x-idempotency-key': randomUUID() };
+    const { status, text } = await shop.till(`/v1/payments/${sale?.payment_id}/refunds`, { body, headers });
+    expect(status, text).toBe(201);
+  };
+  await refund({ amount: 5 });
+  expect(await shown()).toMatchObject({ state: 'paid', refund: 'part', refunded: '5.00' });
+  const { out } = await command(['sales', '--reference', 'returned'], env);
+  expect(out).toMatch(/paid,[\s\S]+partly[\s\S]+refunded/);
+  expect(out).toContain('refunded 5.00 ARS');
+  expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect((await command(['trace', 'returned'], env)).out).toContain(
+    'the till sees FINISHED, partly refunded 5.00 ARS\n',
+  );
+  await refund({});
+  await eventually(shown, (found) => found?.refund === 'whole');
+  expect(await shown()).toMatchObject({ state: 'paid', refunded: '20.00' });
+  expect(await names('state=paid')).toContain('returned');
+  const { text } = await shop.ops(`/api/report?format=csv&part=sales&merchant=${ARGENTINA}&what=sale&outcome=paid`);
+  const [head = '', ...lines] = text.split('\r\n');
+  const cells = lines.find((line) => line.includes(ids.returned ?? ''))?.split(',') ?? [];
+  const places = head.split(',').map((name) => name.replaceAll('"', ''));
+  expect(['outcome', 'amount', 'refund', 'refunded'].map((name) => cells[places.indexOf(name)])).toEqual([
+    '"paid"',
+    '"20.00"',
+    '"whole"',
+    '"20.00"',
+  ]);
+});
+
+it('counts refunds as reports do: what was made and the order does not show yet, and nothing that failed', async () => {
+  const harness = await openHarness();
+  onTestFinished(() => harness.dispose());
+  const { store } = harness;
+  const ports = portsAt(store, () => NOON + 1);
+  const shown = async (reference: string) => {
+    const { sales } = await viewSales(ports, { reference, limit: 9 });
+    return sales.map(({ state, refund, refunded }) => [state, refund, refunded]);
+  };
+  const paid = (nth: number, change: object = {}) => {
+    const payments = [{ id: 'PAY1', status: 'processed', amount: '15.00' }];
+    return { id: orderId(nth), status: 'processed', transactions: { payments }, ...change } as Order;
+  };
+  const link = await finished(store, { client_reference: 'lagging' });
+  await store.links.saveLink(link, { order: paid(1) });
+  const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+  expect(await shown('lagging')).toEqual([['paid', 'open', null]]);
+  const facts = { state: 'DONE', upstream_id: 'REF1', refunded_minor: 750 } as const;
+  const made = await store.refunds.saveRefund(refund, { ...facts, upstream_status: 'processed' });
+  expect(await shown('lagging')).toEqual([['paid', 'part', '7.50']]);
+  await store.refunds.saveRefund(made, { upstream_status: 'failed' });
+  expect(await shown('lagging')).toEqual([['paid', null, null]]);
+  // An order may be refunded without a word about the amount.
+  const whole = await finished(store, { client_reference: 'whole' });
+  await store.links.saveLink(whole, { order: paid(2, { status: 'refunded' }) });
+  expect(await shown('whole')).toEqual([['paid', 'whole', '15.00']]);
+  for (const end_state of ['partially_reverted', 'reverted', 'paid']) {
+    const ended = { state: 'ENDED', end_state, amount: '30', client_reference: end_state, slot: null } as const;
+    await store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'TILL1', ...ended }));
+  }
+  expect(await shown('partially_reverted')).toEqual([['paid', 'part', null]]);
+  expect(await shown('reverted')).toEqual([['paid', 'whole', '30.00']]);
+  expect(await shown('paid')).toEqual([['paid', null, null]]);
+});
+
+const ONE = [{ id: 'PAY1', status: 'processed', amount: '15.00' }];
+const TWO = [...ONE, { id: 'PAY2', status: 'processed', amount: '15.00' }];
+const node = (status: string, amount?: string, transaction_id = 'PAY1') => ({
+  ...{ id: 'REF1', status, transaction_id },
+  ...(amount !== undefined && { amount }),
+});
+const done = (change: Partial<Refund>) =>
+  ({ state: 'DONE', upstream_id: 'REF1', refunded_minor: 500, ...change }) as const;
+
+describe('a sale is refunded in the list as its refunds are in the report', () => {
+  it.each<[string, object, Partial<Refund> | null, (string | null)[], (string | null)[] | null]>([
+    [
+      'the second of two payments was refunded',
+      {
+        payments: [...ONE, { id: 'PAY2', status: 'refunded', amount: '15.00' }],
+        refunds: [node('processed', '15.00', 'PAY2')],
+      },
+      null,
+      ['part', '15.00'],
+      null,
+    ],
+    [
+      'the second was refunded, and says so by itself',
+      { payments: [...ONE, { id: 'PAY2', status: 'refunded', amount: '15.00', refunded_amount: '15.00' }] },
+      null,
+      ['part', '15.00'],
+      null,
+    ],
+    [
+      'a refund of the second is being made',
+      {
+        payments: [{ ...ONE[0], refunded_amount: '5.00' }, TWO[1]],
+        refunds: [{ ...node('processed', '5.00'), id: 'REF0' }, node('processing', '15.00', 'PAY2')],
+      },
+      null,
+      ['open', '5.00'],
+      null,
+    ],
+    [
+      'both were refunded',
+      {
+        payments: TWO.map((one) => ({ ...one, status: 'refunded' })),
+        refunds: [node('processed', '15.00'), { ...node('processed', '15.00', 'PAY2'), id: 'REF2' }],
+        status: 'refunded',
+      },
+      null,
+      ['whole', '30.00'],
+      null,
+    ],
+    [
+      'the first was refunded by a till, which the order of both does not show',
+      { payments: TWO },
+      done({ upstream_status: 'processed', refunded_minor: 1500 }),
+      ['part', '15.00'],
+      ['refunded', '15.00'],
+    ],
+    [
+      'refunded, of which the one refund failed',
+      { status: 'refunded', refunds: [node('failed', '15.00')] },
+      null,
+      [null, null],
+      null,
+    ],
+    [
+      'refunded, by a refund under way of no known amount',
+      { status: 'refunded', refunds: [node('processing')] },
+      null,
+      ['open', null],
+      null,
+    ],
+    [
+      'refunded, by a refund of a till under way of no known amount',
+      { status: 'refunded' },
+      done({ upstream_status: 'processing', refunded_minor: null, amount_minor: null }),
+      ['open', null],
+      ['open', null],
+    ],
+    [
+      'made, all of it, of no known amount',
+      {},
+      done({ upstream_status: 'processed', refunded_minor: null, amount_minor: null }),
+      ['whole', null],
+      ['refunded', null],
+    ],
+    [
+      'made of the requested amount',
+      {},
+      done({ upstream_status: null, refunded_minor: null, amount_minor: 250 }),
+      ['part', '2.50'],
+      ['refunded', '2.50'],
+    ],
+    [
+      'made of the requested amount, by an order that lists it without one',
+      { refunds: [node('processed')] },
+      done({ upstream_status: 'processing', refunded_minor: null, amount_minor: 250 }),
+      ['part', '2.50'],
+      ['refunded', '2.50'],
+    ],
+    [
+      'under way, in the sum of the order and not in its list',
+      { payments: [{ ...ONE[0], refunded_amount: '5.00' }] },
+      done({ upstream_status: 'processing' }),
+      ['open', null],
+      ['open', '5.00'],
+    ],
+    [
+      'failed by its answer, and under way by the order read before',
+      { refunds: [node('processing', '5.00')] },
+      done({ upstream_status: 'failed' }),
+      [null, null],
+      ['refused', '5.00'],
+    ],
+    [
+      'answered without a status, and failed by the order',
+      { refunds: [node('failed', '5.00')] },
+      done({ upstream_status: null }),
+      [null, null],
+      ['refused', '5.00'],
+    ],
+    [
+      'in a state that is not known',
+      { refunds: [node('resting', '5.00')] },
+      done({ upstream_status: 'processing' }),
+      ['open', null],
+      ['open', '5.00'],
+    ],
+  ])('%s', async (_what, { status = 'processed', ...shown }: { status?: string }, row, in_list, in_report) => {
+    const harness = await openHarness();
+    onTestFinished(() => harness.dispose());
+    const { store } = harness;
+    const ports = portsAt(store, () => NOON + 1);
+    await setMerchant(store, MERCHANT, {});
+    const link = await finished(store);
+    const order = { id: orderId(1), status, transactions: { payments: ONE, ...shown } } as Order;
+    await store.links.saveLink(link, { order, order_id: order.id });
+    if (row !== null) {
+      const { amount_minor = 500, ...change } = row;
+      const { refund } = await store.refunds.openRefund(newRefund(link, { amount_minor }), () => 'open');
+      await store.refunds.saveRefund(refund, change);
+    }
+    const [sale] = (await viewSales(ports, { limit: 9 })).sales;
+    expect([sale?.refund, sale?.refunded]).toEqual(in_list);
+    const ask = { merchant_id: MERCHANT, since: NOON - 1, until: NOON + 1 };
+    const lines: MoneyLine[] = [];
+    for await (const page of salePages(ports, ask, null)) lines.push(...page);
+    const of_sale = lines.filter(({ what }) => what === 'sale');
+    expect(of_sale.map(({ refund, refunded }) => [refund, refunded])).toEqual([in_list]);
+    const of_refund = lines.filter(({ what }) => what === 'refund');
+    expect(of_refund.map(({ outcome, amount }) => [outcome, amount])).toEqual(in_report === null ? [] : [in_report]);
   });
 });
 

@@ -78,6 +78,8 @@ function itListsLinks(harness: Harness): void {
       expect(await idsOf({ created_at: NOON, id: ids[2] ?? '' })).toEqual([ids[0]]);
     }
     expect((await refunds.refundsMade(page(null)))[0]?.family).toBe('qr');
+    const of = await refunds.refundsOf([ids[2] ?? '', ids[1] ?? '', 'none']);
+    expect(of.map(({ legacy_id }) => legacy_id)).toEqual([ids[1], ids[2]]);
   });
 
   it('lists live links oldest first, of one merchant or of all', async () => {

@@ -373,13 +373,25 @@ describe('stores of several processes', () => {
     }
   });
 
-  it('chain one audit', async () => {
+  it('chain one audit, in which no line is seen before an older one', async () => {
     await open(4);
+    let [seen, is_over] = [0, false];
+    const reading = (async () => {
+      for (let was_over = false; !was_over; ) {
+        was_over = is_over;
+        const page = await of(3).audit.auditsAfter(seen, 100);
+        expect(page.map(({ sequence }) => sequence)).toEqual(page.map((_line, nth) => seen + nth + 1));
+        seen += page.length;
+      }
+    })();
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
         of(index).merchants.saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
       ),
     );
+    is_over = true;
+    await reading;
+    expect(seen).toBe(40);
     const lines = await of(0).audit.audits(100);
     expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 40 }, (_, index) => 40 - index));
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 40 });
