@@ -16,6 +16,7 @@ import {
   type LinkRow,
   linkOf,
   merchantLock,
+  noticesLock,
   readsOf,
   referenceLock,
   requestLock,
@@ -242,7 +243,6 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
       const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
       const { notices = [] } = extra;
       const steps: Step[] = [
-        // First: the lock on its row is what puts the notices of a link in order.
         { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
         ...notices.flatMap(noticeSteps),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
@@ -251,6 +251,7 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
       const result = await writer.commit({
         steps,
         ...(extra.audit === undefined ? {} : { audit: extra.audit }),
+        ...(notices.length === 0 ? {} : { locks: { alone: [noticesLock(link.legacy_id)] } }),
       });
       if (result.kind === 'done') return next;
       const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;

@@ -26,12 +26,10 @@ interface EngineParts {
   rowsOf: (batch: readonly RecordedExchange[]) => Step[];
   handOut: HandOut;
   firstOfEach: FirstOfEach;
-  /** Waits for attempts at notices that end at about the same time; null: each is recorded alone. */
-  gather: (() => Promise<void>) | null;
 }
 
 /** Each engine adds its inbox, its upkeep and the deletion of old exchanges. */
-export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firstOfEach, gather }: EngineParts) {
+export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firstOfEach }: EngineParts) {
   return {
     ...merchantMethods(reader, writer, now),
     ...linkMethods(reader, writer, now),
@@ -40,7 +38,7 @@ export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firs
     ...openingMethods(reader, writer),
     ...refundMethods(reader, writer, now),
     ...eventMethods(reader, writer),
-    ...noticeMethods(reader, writer, gather),
+    ...noticeMethods(reader, writer),
     ...dueNoticeMethods(reader, handOut, firstOfEach),
     ...legacySaleMethods(reader, writer, now),
     ...saleListMethods(reader),

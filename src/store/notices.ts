@@ -15,7 +15,6 @@ import {
 import { PARKED_FOR_MS } from '../proxy/store.ts';
 import { merchantsIn, NOTICE } from './conditions.ts';
 import {
-  type CommitResult,
   type Condition,
   type FirstOfEach,
   filteredReads,
@@ -71,12 +70,10 @@ export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: 
 
 /**
  * `recordAttempt` @throws PuenteError conflict when another attempt was recorded meanwhile. Lists are newest first;
- * times are epoch ms. @param gather as in `sharedMethods`.
+ * times are epoch ms.
  */
-export function noticeMethods(reader: Reader, writer: Writer, gather: (() => Promise<void>) | null) {
+export function noticeMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const alone = (ended: Ended) => writer.commit(recordOf([ended]));
-  const record = gather === null ? alone : attemptRecorder(writer, gather);
   const logged = readsOf(reader).one<[string], LogRow, LoggedNotice>(`${LOGGED} WHERE id = ?`, loggedOf);
   const attempts = reader.prepare<[string], Attempt>(
     'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
@@ -86,7 +83,24 @@ export function noticeMethods(reader: Reader, writer: Writer, gather: (() => Pro
       await writer.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
     },
     async recordAttempt(notice, attempt, next) {
-      const result = await record({ notice, attempt, next });
+      const { at, duration_ms, outcome, status, detail, url } = attempt;
+      // Failures of Puente itself must not lengthen the wait for a receiver that was never called.
+      const counted = outcome === 'ours' ? 0 : 1;
+      const delivered = next.state === 'delivered' ? 1 : 0;
+      const steps: Step[] = [
+        {
+          write: 'update_notice',
+          values: [counted, delivered, next.state, next.next_attempt_at, notice.id, notice.attempts],
+          changes: 1,
+        },
+        { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
+      ];
+      if (next.state === 'delivered') {
+        steps.push({ write: 'mark_known_by_notice', values: [notice.legacy_id] });
+        const any_sum = Number.MAX_SAFE_INTEGER;
+        steps.push({ write: 'mark_refunds_known', values: [at, notice.legacy_id, notice.created_at - 1, 0, any_sum] });
+      }
+      const result = await writer.commit({ steps, locks: { alone: [noticesLock(notice.legacy_id)] } });
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
     },
@@ -138,76 +152,6 @@ export function noticeMethods(reader: Reader, writer: Writer, gather: (() => Pro
       throw new PuenteError('store_failed', say('store.not_redelivered', { detail: result.kind }));
     },
   } satisfies Partial<StoreMethods>;
-}
-
-interface Ended {
-  notice: Notice;
-  attempt: Attempt;
-  next: { state: Notice['state']; next_attempt_at: number };
-}
-
-/**
- * A receiver answers the two notices of a sale within less: one transaction, on PostgreSQL of nine statements, in place of
- * two of seven.
- */
-export const GATHER_MS = 2;
-/** Attempts of one transaction at most: the rows of their sales stay locked until it ends. */
-const RECORDED_AT_ONCE = 32;
-
-/**
- * Attempts that end at about the same time are recorded in one transaction. When that is refused, each of them is recorded
- * alone: one whose notice has changed stops no other.
- */
-function attemptRecorder(writer: Writer, gather: () => Promise<void>): (ended: Ended) => Promise<CommitResult> {
-  let gathering: { group: Ended[]; committed: Promise<CommitResult> } | null = null;
-  const begin = () => {
-    const group: Ended[] = [];
-    const committed = gather().then(() => {
-      if (gathering?.group === group) gathering = null;
-      return writer.commit(recordOf(group));
-    });
-    return { group, committed };
-  };
-  return async (ended) => {
-    if (gathering === null || gathering.group.length === RECORDED_AT_ONCE) gathering = begin();
-    const { group, committed } = gathering;
-    group.push(ended);
-    const result = await committed;
-    return result.kind === 'done' || group.length === 1 ? result : writer.commit(recordOf([ended]));
-  };
-}
-
-/** Links first, as `saveLink` does: a transaction that has a notice and waits for its link could wait for one that has the link. */
-function recordOf(group: readonly Ended[]): Unit {
-  const delivered = group.filter(({ next }) => next.state === 'delivered');
-  const oldest_first = delivered.toSorted((one, other) => one.notice.created_at - other.notice.created_at);
-  const newest = [...new Map(oldest_first.map((one) => [one.notice.legacy_id, one])).values()];
-  const any_sum = Number.MAX_SAFE_INTEGER;
-  return {
-    steps: [
-      ...newest.map(({ notice }): Step => ({ write: 'mark_known_by_notice', values: [notice.legacy_id] })),
-      ...group.flatMap(outcomeSteps),
-      ...newest.map(({ notice: { legacy_id, created_at }, attempt }): Step => {
-        return { write: 'mark_refunds_known', values: [attempt.at, legacy_id, created_at - 1, 0, any_sum] };
-      }),
-    ],
-    locks: { alone: newest.map(({ notice }) => noticesLock(notice.legacy_id)) },
-  };
-}
-
-function outcomeSteps({ notice, attempt, next }: Ended): Step[] {
-  const { at, duration_ms, outcome, status, detail, url } = attempt;
-  // Failures of Puente itself must not lengthen the wait for a receiver that was never called.
-  const counted = outcome === 'ours' ? 0 : 1;
-  const delivered = next.state === 'delivered' ? 1 : 0;
-  return [
-    {
-      write: 'update_notice',
-      values: [counted, delivered, next.state, next.next_attempt_at, notice.id, notice.attempts],
-      changes: 1,
-    },
-    { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
-  ];
 }
 
 interface LogRow extends Notice {

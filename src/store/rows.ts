@@ -215,7 +215,7 @@ export function referenceLock(merchant_id: string, reference: string): string {
   return `reference ${merchant_id} ${reference}`;
 }
 
-/** On what its receiver's acknowledgements make known of a link and its refunds. */
+/** On the order of a link's notices. */
 export function noticesLock(legacy_id: string): string {
   return `notices ${legacy_id}`;
 }

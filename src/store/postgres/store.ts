@@ -1,7 +1,6 @@
 /** The store of several processes and hosts: a PostgreSQL database, one round trip per write, no leader. */
 
 import { type KeyObject, randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Store } from '../../ops/ports.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
@@ -19,7 +18,7 @@ import {
 } from '../engine.ts';
 import { manyAtOnce } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
-import { dueEventsRead, GATHER_MS, tidyInbox } from '../notices.ts';
+import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
 import { claimOf, isFree, openLeases } from './leases.ts';
 import { openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
@@ -104,7 +103,6 @@ function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => nu
     rowsOf: manyAtOnce,
     handOut: handOutTo(reader, holder),
     firstOfEach: firstOfEachTo(reader, holder),
-    gather: () => pause(GATHER_MS),
   });
   return {
     ...withUnit(shared),

@@ -2,7 +2,6 @@
 
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { PuenteError } from '../../error.ts';
 import type { Store } from '../../ops/ports.ts';
 import { noFailpoint } from '../../proxy/process-memory.ts';
@@ -12,7 +11,7 @@ import { type FirstOfEach, type HandOut, portsOf, type StoreMethods, storeFailed
 import { rowByRow, tidierOf } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
 import { readMigrations } from '../migrations.ts';
-import { dueEventsRead, GATHER_MS, tidyInbox } from '../notices.ts';
+import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
 import type { DiskSettings } from './disk.ts';
 import { type FileOptions, MIGRATIONS_DIRECTORY, prepareFile, realPathOf, takeInstanceLock } from './file.ts';
@@ -77,8 +76,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       disk: options.disk ?? UNWATCHED,
       onRoom: options.onRoom,
     });
-    const gather = () => pause(GATHER_MS);
-    return assembleStore({ queue: writer, reader, now, release: lock.release, upkeep, gather });
+    return assembleStore({ queue: writer, reader, now, release: lock.release, upkeep });
   } catch (error) {
     reader?.close();
     await queue?.close();
@@ -96,8 +94,6 @@ export function assembleStore(parts: {
   release: () => void;
   /** Without it the store has no file. */
   upkeep?: Upkept;
-  /** As in `sharedMethods`. */
-  gather?: () => Promise<void>;
 }): Store {
   const { queue, reader, now } = parts;
   const { stop: stopUpkeep, ...upkeep } = parts.upkeep ?? upkeepInMemory(reader, queue, now);
@@ -113,7 +109,6 @@ export function assembleStore(parts: {
     rowsOf: rowByRow,
     handOut: handOutFrom(reader),
     firstOfEach: firstOfEachFrom(reader),
-    gather: parts.gather ?? null,
   });
   const inbox = inboxMethods(reader, queue);
   let closing: Promise<void> | null = null;

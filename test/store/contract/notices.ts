@@ -3,7 +3,6 @@ import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Attempt, Notice } from '../../../src/proxy/records/notices.ts';
 import {
-  finished,
   firstDue,
   type Harness,
   MERCHANT,
@@ -226,40 +225,6 @@ function itKeepsAttempts(harness: Harness): void {
     const late = store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
     await expect(late).rejects.toMatchObject({ code: 'conflict' });
     expect(await store.notices.dueNotices(NOON, 10)).toEqual([]);
-  });
-
-  it('records attempts that end together, and of those one that is refused stops no other', async () => {
-    const due: Notice[] = [];
-    for (let unit = 0; unit < 40; unit++) {
-      const link = await finished(store, { acknowledged_at: NOON });
-      await store.links.saveLink(
-        link,
-        {},
-        { notices: [newNotice(link, 'intent'), newNotice(link, 'payment', { subject: '13' })] },
-      );
-    }
-    due.push(...(await store.notices.dueNotices(NOON, 100)));
-    expect(due).toHaveLength(80);
-    const late = [due[1], due[50]].filter((one) => one !== undefined);
-    for (const notice of late)
-      await store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
-    const ended = await Promise.allSettled(
-      due.map((notice, index) =>
-        store.notices.recordAttempt(
-          notice,
-          index % 5 === 0 ? theirs : delivered,
-          index % 5 === 0
-            ? { state: 'pending', next_attempt_at: NOON + MINUTE_MS }
-            : { state: 'delivered', next_attempt_at: NOON },
-        ),
-      ),
-    );
-    expect(ended.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([1, 50]);
-    const log = await store.notices.notices({}, 100);
-    expect(log.filter(({ state }) => state === 'delivered')).toHaveLength(63);
-    expect(log.map(({ tries }) => tries)).toEqual(Array(80).fill(1));
-    for (const { legacy_id, state } of log)
-      if (state === 'delivered') expect(await store.links.link(legacy_id)).toMatchObject({ known_by: 'notice' });
   });
 
   it('gives every notice its own id', async () => {

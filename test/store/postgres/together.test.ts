@@ -290,40 +290,6 @@ describe('stores of several processes', () => {
     expect((await second.notices.dueNotices(NOON, 9)).map(({ body }) => body)).toEqual(['2']);
   });
 
-  it('record deliveries and news of the same sales at once, without waiting for each other in a circle', async () => {
-    const [first, second] = await open(2);
-    if (first === undefined || second === undefined) return;
-    const next = { state: 'delivered', next_attempt_at: NOON } as const;
-    const told = attempt('delivered', 200);
-    for (let round = 0; round < 10; round++) {
-      const links = await Promise.all(
-        Array.from({ length: 8 }, () => finished(first, { acknowledged_at: NOON, known_by: null })),
-      );
-      const saved = await Promise.all(
-        links.map((link) => first.links.saveLink(link, {}, { notices: [newNotice(link, `old ${round}`)] })),
-      );
-      const due = (await first.notices.dueNotices(NOON, 99)).filter(({ body }) => body === `old ${round}`);
-      const news = (link: Link, left = 3): Promise<unknown> =>
-        second.links.saveLink(link, {}, { notices: [newNotice(link, `new ${round}`)] }).catch(async (error) => {
-          const latest = await second.links.link(link.legacy_id);
-          if (latest === null || left === 0) throw error;
-          return news(latest, left - 1);
-        });
-      await Promise.all([
-        ...due.map((notice) => first.notices.recordAttempt(notice, told, next)),
-        ...saved.map((link) => news(link)),
-      ]);
-      expect(due).toHaveLength(8);
-    }
-    const log = await second.notices.notices({}, 999);
-    const states = log.map(({ body, state }) => `${body.slice(0, 3)} ${state}`);
-    expect(states.filter((one) => one === 'old delivered')).toHaveLength(80);
-    expect(states.filter((one) => one === 'new pending')).toHaveLength(80);
-    await server.run(url, 'SELECT pg_stat_force_next_flush()');
-    const [found] = await server.run(url, 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
-    expect(Number(found?.deadlocks)).toBe(0);
-  });
-
   it('open a unit once, on one lane, however many ask at once', async () => {
     await open(4);
     for (const slot of ['point:A', 'qr:B'] as const) {
