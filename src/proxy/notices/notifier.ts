@@ -3,7 +3,7 @@ import { PuenteError } from '../../error.ts';
 import { createEntries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery } from './delivery.ts';
-import type { KnownMerchants, Receiver } from './request.ts';
+import type { Receiver } from './request.ts';
 
 /** Interval of reads for notices that became due by time; new ones call `wake`. */
 const POLL_MS = 1_000;
@@ -15,7 +15,7 @@ const WOKEN = 'woken';
 export interface NotifierParts extends AttemptParts {
   store: NoticeDelivery;
   /** Called for every attempt, because a merchant may change its URL while notices wait (F121). */
-  receiver: (notice: Notice, known: KnownMerchants) => Promise<Receiver>;
+  receiver: (notice: Notice) => Promise<Receiver>;
   /** Running attempts, over all receivers. */
   concurrency: number;
   /** Running attempts to one host, so that a slow receiver can't occupy all. */
@@ -59,7 +59,7 @@ export function startNotifier(parts: NotifierParts) {
       const kind = kindOf(notice);
       // A redelivered notice and a newer one of its topic and id can both be due.
       if (underWay.has(kind) || in_flight.has(kind)) continue;
-      const receiver = await lookUp(parts, notice, look.known);
+      const receiver = await lookUp(parts, notice);
       const host = hostOf(receiver?.url ?? null);
       if (host === null || look.hasPlace(notice, host, receiver?.is_merchants)) begin(notice, receiver, host);
     }
@@ -140,9 +140,9 @@ function kindOf({ legacy_id, form, topic, subject }: Notice): string {
 type UnderWay = ReadonlyMap<string, string | undefined>;
 
 /** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
-async function lookUp(parts: NotifierParts, notice: Notice, known: KnownMerchants): Promise<Receiver | null> {
+async function lookUp(parts: NotifierParts, notice: Notice): Promise<Receiver | null> {
   try {
-    return await parts.receiver(notice, known);
+    return await parts.receiver(notice);
   } catch (error) {
     if (error instanceof PuenteError && error.code === 'store_failed') throw error;
     parts.onFault?.(error, notice);
@@ -329,8 +329,6 @@ function distinct(notices: Notice[]): Notice[] {
 }
 
 interface Look extends Held {
-  /** Read for its notices. */
-  known: KnownMerchants;
   /** No place, as known without a look-up of its receiver. */
   isHeld(notice: Notice): boolean;
   /** @param is_merchants as in `Receiver`. */
@@ -379,7 +377,6 @@ function createPlaces(kept_ms: number) {
         return false;
       };
       return {
-        known: new Map(),
         merchants,
         some_of,
         isHeld(notice) {

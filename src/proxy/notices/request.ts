@@ -195,16 +195,11 @@ export interface Receiver {
   is_merchants?: boolean;
 }
 
-/** Merchants read for the notices that are sent together. */
-export type KnownMerchants = Map<string, Promise<Merchant | null>>;
-
-/** Finds where a notice goes now, and how it is signed. @param known gets the merchants that are read. */
-export function receiverFinder(ports: Ports): (notice: Notice, known?: KnownMerchants) => Promise<Receiver> {
-  return async ({ merchant_id, ...notice }, known = new Map()) => {
-    const reading = known.get(merchant_id) ?? ports.store.merchants.merchant(merchant_id);
-    known.set(merchant_id, reading);
+/** Finds where a notice goes now, and how it is signed. */
+export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiver> {
+  return async (notice) => {
     const [merchant, link] = await Promise.all([
-      reading,
+      ports.store.merchants.merchant(notice.merchant_id),
       notice.form === 'point' ? null : ports.store.links.link(notice.legacy_id),
     ]);
     const sealed = merchant?.sealed_notice_secret ?? null;
