@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startRelay } from '../journeys/sdk-relay.ts';
 import { type Answer, ARGENTINA, call, eventually, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
@@ -115,6 +115,7 @@ describe('a create in doubt', () => {
 
   it('a till whose answer is cut on its way gets the same sale when it asks again', async () => {
     const relay = await startRelay();
+    onTestFinished(() => relay.close());
     relay.target = Number(new URL(puente.app.public_url).port);
     const device = puente.device();
     const lost = relay.loseNextAnswer();
@@ -127,7 +128,6 @@ describe('a create in doubt', () => {
     const again = await puente.create(device);
     expect([again.status, (again.body as { id?: string }).id]).toEqual([201, puente.row(device).legacy_id]);
     expect(bodiesFor(device)).toHaveLength(1);
-    await relay.close();
   });
 
   it('a repeat finds the terminal busy with our own order: busy for now, then adopted by its event [F17]', async () => {

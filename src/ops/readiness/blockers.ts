@@ -161,7 +161,10 @@ export function firstFaultDay({ now, reset_at }: ReadinessFacts, kind: RoutedKin
 }
 
 /** Sales that are open on legacy keep a merchant on orders from being complete; before that they hold up nothing. */
-function openFindings({ legacy_use, merchant_id }: ReadinessFacts): Finding[] {
+export function openFindings({
+  legacy_use,
+  merchant_id,
+}: Pick<ReadinessFacts, 'legacy_use' | 'merchant_id'>): Finding[] {
   if (legacy_use === null || legacy_use.open_on_legacy === 0) return [];
   const { open_on_legacy: count, open_until: until_at } = legacy_use;
   return [finding('legacy_open', { count, until_at }, `puente reconcile --merchant ${merchant_id} --apply --reason …`)];

@@ -10,6 +10,7 @@ import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, merchantOf, refuseUnseenRead } from '../seen.ts';
 import { isOf, listedOf } from '../whose.ts';
+import { openFindings } from './blockers.ts';
 import type { Readiness, ReadinessFacts } from './facts.ts';
 import { isAllOnOrders, legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from './readiness.ts';
@@ -18,7 +19,9 @@ export const decommissionView = z.object({
   merchant_id: z.string(),
   name: z.string().nullable().describe('the name of the merchant'),
   stage: z.enum(stages),
-  may_go: z.boolean().describe('legacy may be switched off for all of it now: the verdict of readiness on completion'),
+  may_go: z
+    .boolean()
+    .describe('legacy may be switched off for all of it now: readiness is sure of it, and no sale is open there'),
   why: z.string().describe('what stands in the way first'),
   why_said: said,
   quiet_days_needed: z.int(),
@@ -50,8 +53,12 @@ export async function decommissionOf(
   mismatches: ReadinessFacts['mismatches'],
 ): Promise<DecommissionView> {
   const { intended: stage } = stageInForce(ports.settings, merchant, null);
-  const is_complete = readiness?.about === 'completion' && readiness.verdict === 'ready';
-  const [first] = readiness?.about === 'completion' ? [...readiness.blockers, ...readiness.unproven] : [];
+  const use = await legacyUseOf(ports, merchant, await openSales(ports, merchant.id), mismatches);
+  const is_of_all = readiness?.about === 'completion';
+  // A sale may have been opened there since the verdict was made, on a unit that was never seen, too.
+  const opened = openFindings({ legacy_use: use, merchant_id: merchant.id });
+  const [first] = is_of_all ? [...readiness.blockers, ...opened, ...readiness.unproven] : [];
+  const is_complete = is_of_all && readiness.verdict === 'ready' && opened.length === 0;
   const spoken = is_complete ? say('decommission.may_go', {}) : say('decommission.not_on_orders', {});
   return {
     merchant_id: merchant.id,
@@ -62,7 +69,7 @@ export async function decommissionOf(
       ? { why: spoken.text, why_said: spoken.said }
       : { why: first.what, why_said: first.said }),
     quiet_days_needed: QUIET_DAYS,
-    ...(await legacyUseOf(ports, merchant, await openSales(ports, merchant.id), mismatches)),
+    ...use,
   };
 }
 

@@ -190,7 +190,7 @@ async function certificateOf(
   if (completion === null || !completion.may_go) return NOT_CERTIFIED;
   const { merchant_id, last_legacy_day, quiet_days, units } = completion;
   const kept = units.filter(({ may_go }) => !may_go);
-  // Not one with a sale that was opened on legacy, or is in doubt, since the verdict was made.
+  // A unit is new while only its days are too few: one with a sale open on legacy, or with a finding, is not.
   const units_new = kept.filter(({ why_said }) => why_said.code === 'unit_use.watched').length;
   if (units_new < kept.length) return NOT_CERTIFIED;
   const { began_on, whole_since, deleted_before } = await coverageOf(ports, merchant_id, ask);

@@ -17,7 +17,7 @@ export const LATE_EFFECT_MS = 60_000;
 
 /** Work on legacy: its unit stays there until it is terminal, and reports include it. */
 export interface LegacySale {
-  /** UUID v7, Puente's own. */
+  /** UUID v7; of the refund of a payment a fingerprint of its key or of legacy's number, where it has one. */
   id: string;
   merchant_id: string;
   /** `payments`: a refund of a payment, written after its answer; without an id of legacy's it has its own. */

@@ -109,7 +109,8 @@ export async function endProxied(
     await saveOutcome(ports, row, taken ? { ...change, unproven_token: null } : change);
     if (change.state === 'REFUSED') return;
     const is_doubtful = !taken && row.unproven_token !== null;
-    if (is_doubtful && (await judgeUnproven(ports, row, call.token)) !== 'proven') return;
+    const doubt = { ...row, state: 'IN_DOUBT' } as const;
+    if (is_doubtful && (await judgeUnproven(ports, doubt, call.token)) !== 'proven') return;
     if (row.slot === ANY_POINT_OF_SALE) await narrow(ports, row, call.token);
   } catch (error) {
     if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(ports, row.merchant_id, row.slot);

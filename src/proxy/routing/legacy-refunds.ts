@@ -5,11 +5,11 @@ import { decimalOf } from '../../contract/legacy-amount.ts';
 import { refundStatuses } from '../../contract/payments.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
-import type { LegacySale } from '../records/routing.ts';
+import type { LegacySale, LegacySaleChange } from '../records/routing.ts';
 import { Secret } from '../vault.ts';
 import { isRefusal, objectOf, type ProxiedAnswer } from './legacy-ledger.ts';
 import type { ProxiedCreate } from './legacy-sale-end.ts';
-import { judgeUnproven, provenMerchant } from './token-ownership.ts';
+import { judgeUnproven, provenMerchant, saveWhile } from './token-ownership.ts';
 
 /** True for a refund of a payment. The one of the oldest clients (`refund_collection`) is answered without its amount. */
 export function isPaymentRefund({ story }: Operation): boolean {
@@ -79,11 +79,8 @@ async function recordRefund(ports: Ports, call: RefundCall, answer: ProxiedAnswe
 }
 
 /** @returns the id of the row that has the refund: the new one, or that of the call which this one repeats. */
-async function saveRefund(
-  { store: { legacy_sales } }: Ports,
-  row: LegacySale,
-  outcome: RefundOutcome,
-): Promise<string | null> {
+async function saveRefund(ports: Ports, row: LegacySale, outcome: RefundOutcome): Promise<string | null> {
+  const { legacy_sales } = ports.store;
   const open = async (): Promise<LegacySale | null> => {
     try {
       await legacy_sales.openLegacySale(row);
@@ -97,8 +94,8 @@ async function saveRefund(
   const first = (await firstOf(legacy_sales, row, outcome)) ?? (await open());
   if (first === null) return row.legacy_id;
   const proven = row.unproven_token === null && first.unproven_token !== null ? { unproven_token: null } : {};
-  const change = { ...changeOf(first, outcome), ...proven } as const;
-  if (Object.keys(change).length > 0) await legacy_sales.saveLegacySale(first.id, change);
+  for (const change of [proven, changeOf(first, outcome)])
+    if (Object.keys(change).length > 0) await saveWhile(ports, first.id, change);
   return outcome.legacy_id ?? first.legacy_id;
 }
 
@@ -115,10 +112,13 @@ async function firstOf(
   return tries.find(({ family }) => family === 'payments');
 }
 
-/** What a repeat shows: an answer ends a doubt, and a later status counts; a refusal before a doubt may be out of date. */
-function changeOf({ state, end_state }: LegacySale, outcome: RefundOutcome): Partial<RefundOutcome> {
+/**
+ * What a repeat shows: an answer ends a doubt, and a later status counts; a refusal before a doubt may be out of date, but
+ * not an answer that came meanwhile.
+ */
+function changeOf({ state, end_state }: LegacySale, outcome: RefundOutcome): LegacySaleChange {
   if (outcome.state === 'REFUSED') return {};
-  if (outcome.state === 'IN_DOUBT') return state === 'REFUSED' ? outcome : {};
+  if (outcome.state === 'IN_DOUBT') return state === 'REFUSED' ? { ...outcome, only_while: 'REFUSED' } : {};
   return state !== 'ENDED' || end_state === null || end_state === 'in_process' ? outcome : {};
 }
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates } from '../../contract/merchant-orders.ts';
-import { PuenteError } from '../../error.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
@@ -11,7 +10,7 @@ import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale } from '../records/r
 import { slotOf } from '../sales/link.ts';
 import { SHORTEST_READ_MS, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { isRefusedByNow } from './token-ownership.ts';
+import { isRefusedByNow, saveWhile } from './token-ownership.ts';
 
 /** Sales checked per call; after a burst a slot may have more, for the next call. */
 const LOOKED_AT = 4;
@@ -96,12 +95,7 @@ export async function endByFinalState(ports: Ports, earlier: LegacySale, token: 
   const end_state = outcome.status === 200 ? question.endIn(outcome) : null;
   // A buyer may leave a merchant order to expire and pay by another one of the same preference.
   if (end_state === null || end_state === 'expired') return 'open';
-  try {
-    await legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', end_state, only_while: 'OPEN' });
-  } catch (error) {
-    if (error instanceof PuenteError && error.code === 'not_found') return 'over';
-    throw error;
-  }
+  if (!(await saveWhile(ports, sale.id, { state: 'ENDED', end_state, only_while: 'OPEN' }))) return 'over';
   ports.count('legacy_sales', 'ended');
   return 'ended';
 }

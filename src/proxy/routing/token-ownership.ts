@@ -1,6 +1,7 @@
 /** Proof that a token is its merchant's, from upstream or legacy, and creates in doubt whose token lacks it. */
+import { PuenteError } from '../../error.ts';
 import type { Ports } from '../ports.ts';
-import type { LegacySale } from '../records/routing.ts';
+import type { LegacySale, LegacySaleChange } from '../records/routing.ts';
 import type { Secret } from '../vault.ts';
 import { identify } from './merchant-identity.ts';
 
@@ -36,11 +37,12 @@ export function noteTaken(ports: Ports, token: Secret, merchant_id: string): voi
 /**
  * Verifies the token of a sale without an answer. A token that the orders API refuses was refused by legacy too, so
  * nothing came of the sale; while upstream gives no answer, the sale stays as it is.
+ * @param sale with the state that was stored last: in another one it shows more by now than a refused token does.
  * @returns `proven`: the sale is its merchant's. `refused`: it is not, and that is stored.
  */
 export async function judgeUnproven(
   ports: Ports,
-  sale: Pick<LegacySale, 'id' | 'merchant_id'>,
+  sale: Pick<LegacySale, 'id' | 'merchant_id' | 'state'>,
   token: Secret,
 ): Promise<'proven' | 'refused' | 'unknown'> {
   const identity = await identify(ports, token);
@@ -52,12 +54,23 @@ export async function judgeUnproven(
     ports.memory.tokens.unproven.set(ports.vault.fingerprint(token), token);
     return 'unknown';
   }
-  await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'REFUSED' });
+  if (!(await saveWhile(ports, sale.id, { state: 'REFUSED', only_while: sale.state }))) return 'unknown';
   ports.count('legacy_sales', 'refused');
   return 'refused';
 }
 
-/** The same for a sale that holds a unit, at most once in `reads.fresh_ms`; false while it may hold on. */
+/** @returns false when the sale is no longer in the state that `only_while` names: nothing was changed. */
+export async function saveWhile(ports: Ports, id: string, change: LegacySaleChange): Promise<boolean> {
+  try {
+    await ports.store.legacy_sales.saveLegacySale(id, change);
+    return true;
+  } catch (error) {
+    if (change.only_while !== undefined && error instanceof PuenteError && error.code === 'not_found') return false;
+    throw error;
+  }
+}
+
+/** The same as `judgeUnproven` for a sale that holds a unit, at most once in `reads.fresh_ms`; false while it may hold on. */
 export async function isRefusedByNow(ports: Ports, sale: LegacySale): Promise<boolean> {
   const token = sale.unproven_token === null ? undefined : ports.memory.tokens.unproven.get(sale.unproven_token);
   if (token === undefined) return false;

@@ -175,8 +175,7 @@ it.each([
   const server = createServer(express().use(createConsole({ api, sessions, signIn, log: createLog('silent') })));
   const url = `http://127.0.0.1:${await listen(server)}/merchants/${ARGENTINA}/decommission`;
   const cookie = `${sessions.cookie}=${sessions.open(signIn.memberOf())}`;
-  const page = await call(url, { headers: { accept: 'text/html', cookie } });
-  await shut(server);
+  const page = await call(url, { headers: { accept: 'text/html', cookie } }).finally(() => shut(server));
   expect([page.status, page.text]).toEqual([200, expect.stringContaining(title)]);
 });
 

@@ -197,7 +197,14 @@ describe.skipIf(!hasChromium)('the page of', () => {
 
   it('brown-outs says that units were refused at least, where more calls were than are looked at', async () => {
     const { page, go, seriousFindings } = eva;
-    const [, id = ''] = /\/brownouts\/([0-9a-f-]{36})$/.exec(page.url()) ?? [];
+    const [from, until] = [-60_000, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString());
+    const drill = { merchants: [MEXICO], from, until, reason: 'drill 2' };
+    const { id } = (await bench.as(EVA, 'POST', '/api/brownouts', drill)).body as { id: string }; // the row's answer
+    expect((await bench.till(`${POINT}/devices`, { merchant: MEXICO })).status).toBe(503);
+    expect((await bench.as(EVA, 'POST', `/api/brownouts/${id}/abort`, { reason: 'enough' })).status).toBe(200);
+    // Shown, it is stored.
+    await go(`/brownouts/${id}`);
+    await page.locator('#refused tbody tr').waitFor();
     const MANY = 60_000;
     // The one call that was refused, once more for each of so many units.
     const file = join(bench.data_dir, 'puente.db');
@@ -210,15 +217,15 @@ describe.skipIf(!hasChromium)('the page of', () => {
     const own: Record<string, string> = { id: `id || '-' || n`, unit: `'point:T' || n` };
     database.exec(`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${MANY})
       INSERT INTO exchanges (${columns.join(', ')}) SELECT ${columns.map((name) => own[name] ?? name).join(', ')}
-      FROM counted, (SELECT * FROM exchanges WHERE merchant_id = '${BRAZIL}' AND status = 503)`);
+      FROM counted, (SELECT * FROM exchanges WHERE merchant_id = '${MEXICO}' AND status = 503)`);
     database.prepare(writes.place_exchanges.sql).run(MANY);
     database.close();
     await go(`/brownouts/${id}`);
     const facts = await page.locator('dl.facts').innerText();
-    expect(facts.split('\n')).toEqual(['Calls refused', '60,001', 'Units refused', 'at least 24,999']);
+    expect(facts.split('\n')).toEqual(['Calls refused', '60,001', 'Units refused', 'at least 49,999']);
     await go('/brownouts');
-    const row = page.getByRole('row').filter({ hasText: BRAZIL });
-    expect(await row.locator('td[data-name="Units refused"]').innerText()).toBe('at least 24,999');
+    const row = page.getByRole('row').filter({ hasText: MEXICO });
+    expect(await row.locator('td[data-name="Units refused"]').innerText()).toBe('at least 49,999');
     expect(await seriousFindings()).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 /** Proxied creates: recorded before they are sent, judged by legacy's answer, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { PortParts } from '../../../src/app/ports.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { type Ports as CallPorts, forExchange, openDraft } from '../../../src/proxy/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
@@ -11,6 +12,7 @@ import {
 } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { keepProxiedRefunds } from '../../../src/proxy/routing/legacy-refunds.ts';
 import { hasEnded, type ProxiedCreate } from '../../../src/proxy/routing/legacy-sale-end.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';
@@ -32,9 +34,11 @@ const DOUBT: Partial<LegacySale> = { state: 'IN_DOUBT', end_state: null, legacy_
 /** Upstream outcomes by the name of the call; others break. */
 const says = new Map<string, UpstreamOutcome>();
 const asked: UpstreamCall[] = [];
-const service: Upstream = {
+const service: Upstream & { meanwhile: (() => Promise<void>) | null } = {
+  meanwhile: null,
   async send(call) {
     asked.push(call);
+    await service.meanwhile?.();
     return says.get(call.name) ?? { kind: 'broken', cause: 'nothing was said' };
   },
 };
@@ -48,6 +52,7 @@ const answered = (status: number, body: unknown = {}): UpstreamOutcome => ({
 const folder = newFolder();
 const clock = { now: NOON };
 const counts: string[] = [];
+const warned: string[] = [];
 let store: Store;
 let ports: Ports;
 let merchants = 800_000_000;
@@ -64,17 +69,25 @@ beforeEach(() => {
   says.clear();
   asked.length = 0;
   counts.length = 0;
+  warned.length = 0;
+  service.meanwhile = null;
   ports = runtimeOn(store);
   merchant_id = String(++merchants);
   token = new Secret(`APP_USR-1-112026-${'a'.repeat(32)}-${merchant_id}`);
 });
 
-function runtimeOn(its_store: Store): Ports {
+function runtimeOn(its_store: Store, parts: Partial<PortParts> = {}): Ports {
   return lanePorts({
     ...{ store: its_store, upstreams: { orders: service, legacy: service } },
     clock: { now: () => clock.now, sleep: async () => undefined },
     count: (...count) => counts.push(count.join(' ')),
+    ...parts,
   });
+}
+
+/** With its warnings in `warned`. */
+function watchedOn(its_store: Store): Ports {
+  return runtimeOn(its_store, { log: createLog('warn', { write: (line) => void warned.push(line) }) });
 }
 
 /** Upstream accepted the token once, at any time. */
@@ -610,6 +623,39 @@ describe('the refund of a payment', () => {
     expect(await rows()).toMatchObject([{ state: 'ENDED', end_state: 'approved', legacy_id: '77' }]);
     await refund(made('rejected'));
     expect(await rows()).toMatchObject([{ end_state: 'approved' }]);
+  });
+
+  it('that was refused stays made, when another try that was sent at the same time was not answered', async () => {
+    await prove();
+    await refund({ status: 429, body: null }, keyed);
+    let is_first = true;
+    const legacy_sales = {
+      ...store.legacy_sales,
+      // The try without an answer has read the row, and has not changed it yet.
+      async saveLegacySale(...change: Parameters<Store['legacy_sales']['saveLegacySale']>) {
+        if (is_first) {
+          is_first = false;
+          await refund(made('approved'), keyed, runtimeOn(store));
+        }
+        return store.legacy_sales.saveLegacySale(...change);
+      },
+    };
+    ports = watchedOn({ ...store, legacy_sales });
+    await refund(null, keyed);
+    expect(is_first).toBe(false);
+    expect(await rows()).toMatchObject([REFUNDED]);
+    expect(warned).toEqual([]);
+  });
+
+  it('in doubt by a token that turns out to be refused stays made, when another process knows so by then', async () => {
+    const valid = new Secret(`${token.reveal()}-valid`);
+    service.meanwhile = () => refund(made('approved'), { ...keyed, token: valid }, runtimeOn(store));
+    says.set('users_me', answered(401));
+    ports = watchedOn(store);
+    await refund(null, keyed);
+    expect(asked.map(({ name }) => name)).toEqual(['users_me']);
+    expect(await rows()).toMatchObject([{ ...REFUNDED, unproven_token: null }]);
+    expect([warned, counts]).toEqual([[], []]);
   });
 
   it('in doubt by a token that nobody could prove then is the merchant’s when its repeat is proven', async () => {
