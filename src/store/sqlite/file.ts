@@ -15,11 +15,8 @@ import { putInPlace, refuseUnderWay } from './under-way.ts';
 
 /** The numbered SQL files of this engine, beside this file. */
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
-/**
- * `quick_check` reads the whole file, 4 to 5 ms of processor time a MB; beyond this size a start would take longer than
- * 2 s (`docs/protocol.md` P14).
- */
-const QUICK_CHECK_LIMIT_BYTES = 256 * 1024 * 1024;
+/** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`docs/protocol.md` P14). */
+const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
 
 export interface FileOptions {
   path: string;

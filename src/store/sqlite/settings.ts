@@ -9,11 +9,11 @@ const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** 16 MiB of log between checkpoints: half as many pages are written twice as with SQLite's own 4 MiB. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 /**
- * SQLite's least, of new files; a file keeps the size that it was made with. A commit writes whole pages, and a sale changes
- * a few bytes on each of some eighty: with 1,024 it writes 1.36 times as much to the disk, with SQLite's own 4,096 2.7 times.
- * The file ends at 2.2 TB.
+ * Of new files; a file keeps the size that it was made with. A commit writes whole pages, and a sale changes a few bytes
+ * on each of some sixty: with SQLite's own 4,096 it writes twice as much to the disk. With 512 it writes a quarter less, and
+ * takes a sixth more processor time.
  */
-export const PAGE_BYTES = 512;
+export const PAGE_BYTES = 1_024;
 /**
  * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a
  * commit that splits a page scans every bucket of the cache once (3 % of a create at 64 MiB).

@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { applySettings, assertSettings } from '../../../src/store/sqlite/settings.ts';
-import { type Folder, newFolder, openStore } from './kit.ts';
+import { type Folder, newFolder } from './kit.ts';
 
 describe('the SQLite settings', () => {
   let folder: Folder;
@@ -38,25 +38,6 @@ describe('the SQLite settings', () => {
       database.pragma(setting);
     const assertion = () => assertSettings(database, 'settings.db');
     expect(assertion).toThrow('its setting synchronous is 1 where 2 is needed');
-  });
-
-  it('make a new file of the smallest pages, and leave an older one its own', async () => {
-    const path = folder.file('pages.db');
-    const opened = async () => {
-      await (await openStore(path)).close();
-      const file = new Database(path);
-      const bytes = file.pragma('page_size', { simple: true });
-      return { file, bytes };
-    };
-    const { file, bytes } = await opened();
-    expect(bytes).toBe(512);
-    file.pragma('journal_mode = DELETE');
-    file.pragma('page_size = 4096');
-    file.exec('VACUUM');
-    file.close();
-    const older = await opened();
-    expect(older.bytes).toBe(4096);
-    older.file.close();
   });
 
   it('are found out when the file can not have a write-ahead log', () => {
