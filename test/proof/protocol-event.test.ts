@@ -318,6 +318,20 @@ describe('an event ahead of the answer to its create', () => {
     },
   );
 
+  it('whose order another process has adopted meanwhile is done by itself, and adopts nothing', async () => {
+    const link = await open('SENDING');
+    const order = orderOf({}, 9) as unknown as NonNullable<Link['order']>; // as parsed
+    stand.answers = [
+      async () => {
+        await applyOrder(stand.ports, link, order);
+        return answered(200, order);
+      },
+    ];
+    expect(await handled()).toEqual([DONE]);
+    expect(await stand.stored(link)).toMatchObject({ order_id: orderId(1), revision: link.revision + 1 });
+    expect(stand.counts).not.toContain('settlements adopted_by_event');
+  });
+
   it.each<LinkState>(['REJECTED', 'NOT_SENT', 'DONE'])(
     'whose link is %s, or became so as the event waited: the order is not ours',
     async (state) => {

@@ -106,8 +106,9 @@ async function readFor(
     if (order.external_reference !== current.reference_sent || unit !== current.unit) return 'foreign';
     const adopted = await commitOrder(ports, current, order, { event });
     if (adopted.link.order_id !== order.id) return 'foreign';
+    if (!adopted.is_committed) return 'read'; // another process has adopted it meanwhile
     ports.count('settlements', 'adopted_by_event');
-    return adopted.is_committed ? 'committed' : 'read';
+    return 'committed';
   });
 }
 
