@@ -3,7 +3,6 @@
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, say } from '../../locales/message.ts';
-import { createEntries } from '../concurrency.ts';
 import { shownUrl } from '../evidence/redact-text.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { NoticeStore } from '../store.ts';
@@ -176,34 +175,69 @@ export interface SenderOptions {
   timeout_ms?: number;
 }
 
-/** Sends guarded POSTs without redirects, each on its own connection, so that every attempt's address is checked. */
+/** How long a connection waits for the next notice to its origin; Node's own server closes it after five seconds. */
+const KEPT_MS = 4_000;
+/** How a kept connection ends that the receiver closed as the notice went out. */
+const CLOSED_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
+
+/**
+ * Sends guarded POSTs without redirects. An address is checked when a connection to it is made; one whose answer was
+ * read to its end is kept for the next notice to that origin.
+ */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
-  const open = createEntries<Client>();
-  let count = 0;
+  const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS };
+  const open = new Set<Client>();
+  const kept = new Map<string, Client[]>();
 
-  async function post(url: URL, request: NoticeRequest): Promise<SendResult> {
-    const client = new Client(url.origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
-    const name = String(count++);
-    open.set(name, client);
+  function connectTo(origin: string): Client {
+    const client = new Client(origin, { connect, ...timeouts });
+    open.add(client);
+    client.once('disconnect', () => void drop(client, origin));
+    return client;
+  }
+
+  async function drop(client: Client, origin: string): Promise<void> {
+    open.delete(client);
+    const others = kept.get(origin)?.filter((one) => one !== client) ?? [];
+    if (others.length === 0) kept.delete(origin);
+    else kept.set(origin, others);
+    await client.destroy();
+  }
+
+  function keep(client: Client, origin: string): void {
+    const waiting = kept.get(origin) ?? [];
+    waiting.push(client);
+    kept.set(origin, waiting);
+  }
+
+  async function post({ origin, pathname, search }: URL, { headers, body }: NoticeRequest): Promise<SendResult> {
+    const waiting = kept.get(origin)?.pop();
+    let client = waiting ?? connectTo(origin);
     // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
     const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
-    try {
-      const headers = { 'user-agent': userAgent, ...request.headers, 'accept-encoding': 'identity' };
-      const answer = await client.request({
-        path: url.pathname + url.search,
+    const ask = () =>
+      client.request({
+        path: pathname + search,
         method: 'POST',
-        headers,
-        body: request.body,
+        headers: { 'user-agent': userAgent, ...headers, 'accept-encoding': 'identity' },
+        body,
       });
-      await readSome(answer.body);
+    try {
+      const answer = await ask().catch((error: unknown) => {
+        if (waiting === undefined || !CLOSED_CODES.includes(codeOf(error))) throw error;
+        client = connectTo(origin);
+        return ask();
+      });
+      const is_whole = await readSome(answer.body);
+      if (is_whole && !client.destroyed) keep(client, origin);
+      else await drop(client, origin);
       return judge(answer);
     } catch (error) {
+      await drop(client, origin);
       return failed(error, timeout_ms);
     } finally {
       clearTimeout(timer);
-      open.delete(name);
-      await client.destroy();
     }
   }
 
@@ -216,7 +250,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       }
     },
     async close() {
-      await Promise.all(open.values().map((client) => client.destroy()));
+      await Promise.all(Array.from(open, (client) => client.destroy()));
     },
   };
 }
@@ -237,16 +271,18 @@ function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendRe
   };
 }
 
-/** The status has already decided, so a broken body changes nothing. */
-async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
+/** The status has already decided, so a broken body changes nothing. @returns whether it was read to its end. */
+async function readSome(body: AsyncIterable<Uint8Array>): Promise<boolean> {
   let bytes = 0;
   try {
     for await (const chunk of body) {
       bytes += chunk.length;
-      if (bytes >= MAX_ANSWER_BYTES) return;
+      if (bytes >= MAX_ANSWER_BYTES) return false;
     }
+    return true;
   } catch {
     // Cut by the receiver or by the timeout.
+    return false;
   }
 }
 

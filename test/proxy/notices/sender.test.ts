@@ -151,6 +151,90 @@ describe('receivers that misbehave', () => {
   });
 });
 
+describe('a connection whose answer was read', () => {
+  it('serves the next notice to its origin, and no other', async () => {
+    const { url, accepted } = await receiver((socket) => socket.write(answer(200, 'OK')));
+    const other = await receiver((socket) => socket.write(answer(201, 'OK')));
+    const made = sender();
+    for (const to of [url, other.url, url, `${url}/hook?id=2`]) {
+      expect(await made.send(notice(to))).toMatchObject({ outcome: 'delivered' });
+    }
+    expect([accepted.length, other.accepted.length]).toEqual([1, 1]);
+  });
+
+  it.each([200, 500])('is kept after %i, and two notices at once have one each', async (status) => {
+    const { url, accepted } = await receiver((socket) => socket.write(answer(status, 'OK')));
+    const made = sender();
+    for (let round = 0; round < 3; round++) {
+      const both = await Promise.all([made.send(notice(url)), made.send(notice(url))]);
+      expect(both).toMatchObject([{ status }, { status }]);
+    }
+    expect(accepted).toHaveLength(2);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['closes it after its answer', (socket) => socket.end(answer(200, 'OK'))],
+    ['says that it will close it', (socket) => socket.write(answer(200, 'OK', { connection: 'close' }))],
+    ['answers longer than is read', (socket) => socket.write(answer(200, 'x'.repeat(20_000)))],
+  ])('is given up when the receiver %s', async (_how, script) => {
+    const { url, accepted } = await receiver(script);
+    const made = sender();
+    for (let nth = 1; nth <= 3; nth++) {
+      expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+      for (let wait = 0; wait < 200 && accepted.some(({ destroyed }) => !destroyed); wait++) await pause(5);
+      expect(accepted).toHaveLength(nth);
+    }
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['ends', (socket) => socket.end()],
+    ['resets', (socket) => socket.resetAndDestroy()],
+  ])('and which the receiver %s at the next notice is replaced by a new one within the attempt', async (_how, cut) => {
+    const first = new Set<Socket>();
+    let requests = 0;
+    const { url, accepted } = await receiver((socket) => {
+      requests++;
+      if (first.has(socket)) return cut(socket);
+      first.add(socket);
+      socket.write(answer(200, 'OK'));
+    });
+    const made = sender();
+    for (let nth = 0; nth < 2; nth++) expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect([requests, accepted.length]).toEqual([3, 2]);
+  });
+
+  it('is replaced once: a receiver that also closes the new one has failed, in the time of one attempt', async () => {
+    let requests = 0;
+    const { url } = await receiver((socket) => {
+      requests++;
+      if (requests === 1) socket.write(answer(200, 'OK'));
+      else socket.end();
+    });
+    const made = sender();
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+    expect(requests).toBe(3);
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+    expect(requests).toBe(4);
+  });
+
+  it('and its replacement have the time of one attempt together', async () => {
+    let requests = 0;
+    const { url } = await receiver((socket) => {
+      requests++;
+      if (requests === 1) socket.write(answer(200, 'OK'));
+      else if (requests === 2) socket.end();
+    });
+    const made = sender({ timeout_ms: 300 });
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect(await made.send(notice(url))).toMatchObject({
+      outcome: 'theirs',
+      detail: say('attempt.silent', { timeout_ms: 300 }),
+    });
+    expect(requests).toBe(3);
+  });
+});
+
 describe('our own reasons', () => {
   const guarded = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };
 
@@ -200,16 +284,16 @@ it('a receiver whose TLS is broken gets no notice, and costs no socket and no ti
   expect(await made.send(notice(mended.url))).toMatchObject({ outcome: 'delivered' });
 });
 
-it('a connection is not kept, and close cuts what is under way', async () => {
+it('close cuts what is under way and what is kept', async () => {
   const { url, accepted } = await receiver((socket, request) => {
     if (request.includes('/quick')) socket.write(answer(200, 'OK'));
   });
   const made = sender({ timeout_ms: 10_000 });
-  await made.send(notice(`${url}/quick`));
-  await made.send(notice(`${url}/quick`));
-  expect(accepted).toHaveLength(2);
+  await Promise.all([made.send(notice(`${url}/quick`)), made.send(notice(`${url}/quick`))]);
   const hanging = made.send(notice(`${url}/slow`));
-  while (accepted.length < 3) await new Promise(setImmediate);
+  while (accepted[0]?.bytesRead === accepted[1]?.bytesRead) await pause(5);
   await made.close();
   expect(await hanging).toMatchObject({ status: null });
+  for (let wait = 0; wait < 200 && accepted.some(({ destroyed }) => !destroyed); wait++) await pause(5);
+  expect(accepted.map(({ destroyed }) => destroyed)).toEqual([true, true]);
 });
