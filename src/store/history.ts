@@ -63,9 +63,7 @@ const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders')
  * sales.
  */
 export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'openCounts'> {
-  const links = reader.prepare<[], { state: string; links: number }>(
-    'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
-  );
+  const links = reader.prepare<[], { state: string; links: number }>('SELECT state, links FROM link_counts');
   const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
     `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
        (SELECT count(*) FROM events WHERE state = 'pending') + (SELECT count(*) FROM events WHERE state = 'parked')

@@ -5,6 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { verifyAuditStream } from '../../ops/audit.ts';
 import type { MigratedTable } from '../../ops/cli/store.ts';
 import type { AuditEntry, AuditLine } from '../../proxy/audit.ts';
+import { LIVE } from '../conditions.ts';
 import { TRANSFER } from '../postgres/prepare.ts';
 import { valuesOfAudit } from '../writes.ts';
 import { type CopiedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
@@ -41,7 +42,7 @@ export async function finishTransfer(
     await target.run('DELETE FROM tallies WHERE part <> 0');
     await target.run(
       `UPDATE tallies SET rows = CASE what WHEN 'parked' THEN (SELECT count(*) FROM events WHERE state = 'parked')
-         ELSE (SELECT count(*) FROM links WHERE state = what) END`,
+         ELSE (SELECT count(*) FROM links WHERE state = what AND NOT ${LIVE}) END`,
     );
     for (const name of KEPT_FACTS) {
       const value = source.meta.get(name);

@@ -108,6 +108,26 @@ export function linkTests(harness: Harness): void {
     expect((await store.upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
     expect((await (await harness.reopen()).upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
   });
+
+  it('counts a link that goes from any state to any other, and one that is removed', async () => {
+    const states = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'];
+    const none = Object.fromEntries(states.map((state) => [state, 0]));
+    const links = async () => (await store.upkeep.counts()).links;
+    expect(await links()).toEqual(none);
+    for (const from of states) {
+      for (const to of states) {
+        const { legacy_id } = await opened(store);
+        await harness.sql(
+          `UPDATE links SET state = '${from}', revision = revision + 1 WHERE legacy_id = '${legacy_id}'`,
+        );
+        await harness.sql(`UPDATE links SET state = '${to}', revision = revision + 1 WHERE legacy_id = '${legacy_id}'`);
+        expect(await links(), `${from} to ${to}`).toEqual({ ...none, [to]: 1 });
+        await harness.sql(`DELETE FROM link_states WHERE legacy_id = '${legacy_id}'`);
+        await harness.sql(`DELETE FROM links WHERE legacy_id = '${legacy_id}'`);
+        expect(await links(), `${to}, removed`).toEqual(none);
+      }
+    }
+  });
 }
 
 function itFindsLinks(harness: Harness): void {

@@ -68,9 +68,7 @@ describe('a transfer', () => {
     await store.exchanges.recordExchanges([newExchange()]);
     await store.close();
     expect(await rowsOf('SELECT max(sequence)::int AS last FROM exchanges')).toEqual([{ last: EXCHANGES + 1 }]);
-    expect(await rowsOf('SELECT sum(rows)::int AS links FROM tallies WHERE what <> $$parked$$')).toEqual([
-      { links: ODD.length + 2 },
-    ]);
+    expect(await rowsOf('SELECT sum(links)::int AS links FROM link_counts')).toEqual([{ links: ODD.length + 2 }]);
     expect(await rowsOf(`SELECT name FROM meta WHERE name LIKE 'transfer%'`)).toEqual([{ name: 'transferred_from' }]);
   });
 
