@@ -91,6 +91,12 @@ export async function newestOf({ store }: Pick<Ports, 'store'>, subject?: string
   return (await store.audit.auditsOf(defined({ subject }), 1))[0]?.sequence ?? 0;
 }
 
+/** False once the chain has another line in its place, or none: a standby that takes over may lack the newest lines. */
+export async function isInChain({ audit }: Pick<Ports['store'], 'audit'>, mark: ChainMark): Promise<boolean> {
+  const [line] = await audit.auditsAfter(mark.sequence - 1, 1);
+  return line?.hash === mark.hash;
+}
+
 /**
  * Writes a line that one of several processes writes: it is decided anew when its subject got another line meanwhile.
  * @param lineOf reads the trail; null when it says this already.

@@ -145,6 +145,8 @@ interface LegacySaleStore extends proxy.LegacySaleStore {
   legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
   /** As `listLinks`, without refunds. */
   listLegacySales(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<LegacySale>>;
+  /** Takes a turn to ask legacy, of which all processes on the store together have one in `every_ms`. @returns ms until it. */
+  turnToAsk(every_ms: number): Promise<number>;
 }
 
 /** A missing field does not filter. */

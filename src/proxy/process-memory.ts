@@ -1,7 +1,6 @@
 /** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; its loss does no harm. */
 import { randomUUID } from 'node:crypto';
-import type { LinkFamily } from '../mapping/tables.ts';
-import type { AuditLine } from './audit.ts';
+import { type AuditLine, chainStart } from './audit.ts';
 import { createCache, createEntries, createKeyedMutex, createLru, createWakeup } from './concurrency.ts';
 import { createSyntheticNumbers, uuidV7 } from './ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
@@ -88,12 +87,16 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
     unrecorded: createUnrecorded(),
     /** Repairs by operators that are under way, by `merchant`, which may be `all`: who started each, and when (epoch ms). */
     repairs: createEntries<{ merchant: string; who: string; at: number }>(),
-    /** Of the audit trail up to a line: what stands, by its action and sale, and the newest acceptance by sale. */
-    disagreements: { read_to: 0, standing: createEntries<Standing>(), accepted: new Map<string, AuditLine>() },
+    disagreements: createDisagreements(),
     /** Called after a commit of work for a loop of this process. */
     wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },
     failpoint: parts.failpoint ?? noFailpoint,
   };
+}
+
+/** Of the audit trail up to a line: what stands, by its action and sale, and the newest acceptance by sale. */
+export function createDisagreements() {
+  return { read_to: chainStart(), standing: createEntries<Standing>(), accepted: new Map<string, AuditLine>() };
 }
 
 /** A disagreement that no line of the audit trail has repaired. */
@@ -219,10 +222,6 @@ export function createUnrecorded() {
       if (until.size === 0) return false;
       const any = slot.startsWith('qr:') && holdsKey(keyOf(merchant_id, ANY_POINT_OF_SALE), now);
       return any || holdsKey(keyOf(merchant_id, slot), now);
-    },
-    holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean {
-      const start = keyOf(merchant_id, `${family}:`);
-      return [...until.keys()].some((key) => key.startsWith(start) && holdsKey(key, now));
     },
   };
 }

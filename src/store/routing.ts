@@ -50,7 +50,7 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
     },
     legacySale: one(`SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`),
     openLegacySales: list(
-      `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
+      `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_holding WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
          AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT (SELECT ?)`,
     ),
     legacySalesByReference: list(
@@ -90,6 +90,7 @@ function valuesOfChange(change: LegacySaleChange, now: number, id: string): Valu
     change.state === undefined ? null : (change.at ?? now),
     id,
     change.only_while ?? null,
+    change.only_unproven === true ? 1 : 0,
   ];
 }
 

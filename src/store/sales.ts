@@ -106,7 +106,7 @@ export const legacySalesTable: Table = {
       AND NOT ${oneOfThese("coalesce(end_state, '')", Object.values(endStatesOf).flat())})`,
   },
   by_reference: 'legacy_sales_by_reference',
-  indexes: { open: 'legacy_sales_until' },
+  indexes: { open: 'legacy_sales_holding' },
   isById: () => false,
 };
 

@@ -176,7 +176,7 @@ const declared = {
       unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
       ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), amount = coalesce(?, amount), updated_at = coalesce(?, updated_at)
-      WHERE id = ? AND state = coalesce(?, state)`,
+      WHERE id = ? AND state = coalesce(?, state) AND (unproven_token IS NOT NULL OR ? = 0)`,
     /**
      * Of earlier sales without an answer only those end that can't take effect any more. Rows of `ANY_POINT_OF_SALE`
      * concern the same point of sale only when they have the same unit.

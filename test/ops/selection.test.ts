@@ -135,6 +135,7 @@ it.each([
   'Café :( Sur',
   'Loja 2 (Norte)',
   'Café (Sur) 24 h',
+  'Loja (Sul) 2 (Norte)',
   '(700100299), canary',
 ])('a line of a list may have the name %s beside an id, as commands and pages show it', (name) => {
   expect(bulkItems(`1 (${name}), 2 (${name}) canary 5 # week (1)\n3 (${name}) 4`)).toEqual([
@@ -158,6 +159,9 @@ it.each([
   ['1 (A (b), 2 (C) d)', 1],
   ['1 (A (b), 2, 3 (C))', 1],
   ['1 (Café (Sur), 2O (Norte))', 1],
+  ['1 (Café (Sur) 700100300 (Norte))', 1],
+  ['1 (Café (Sur) 700100300, (Norte))', 1],
+  ['1 (Café (Sur); 2 (Norte))', 1],
   ['1 (Café, 700100300 (Sur :))', 1],
   ['1 (Loja) #2 (24 horas) Norte), 2 (Café)', 1],
   ['3 # (a) 4\n1 (Loja) #2 (b) Norte), 2', 2],

@@ -1,6 +1,7 @@
 /** The whole fleet at a glance: all viewers share one read, so that many cost as much as one. */
+import type { ChainMark } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { merchantOfLine, whyOf } from '../audit.ts';
+import { isInChain, merchantOfLine, whyOf } from '../audit.ts';
 import { DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -215,11 +216,15 @@ const INCIDENTS_PAGE = 500;
 /** `of` returns null without an incident since `LOOKED_BACK_MS` before the first `update`, or since an erase. */
 export function createIncidents(store: Store) {
   const newest = new Map<string, Incident>();
-  let after: number | null = null;
+  let last: ChainMark | null = null;
   return {
     of: (merchant_id: string): Incident | null => newest.get(merchant_id) ?? null,
     async update(now: number): Promise<void> {
-      after ??= await lastBefore(store, now - LOOKED_BACK_MS);
+      if (last !== null && !(await isInChain(store, last))) {
+        newest.clear();
+        last = null;
+      }
+      const after = last?.sequence ?? (await lastBefore(store, now - LOOKED_BACK_MS));
       const read = (from: number, size: number) => store.audit.auditsAfter(from, size);
       for await (const page of pagesOf(read, INCIDENTS_PAGE, after)) {
         for (const line of page) {
@@ -230,7 +235,7 @@ export function createIncidents(store: Store) {
           const owner = await merchantOfLine(store, line);
           if (owner !== null) newest.set(owner, { at: iso(at), what: action, ...whyOf(reason) });
         }
-        after = page.at(-1)?.sequence ?? after;
+        last = page.at(-1) ?? last;
       }
     },
   };

@@ -73,10 +73,11 @@ function nameAt(text: string, from: number): string | null {
   const possible = names.filter((name) => GOES_ON.test(text.slice(from + name.length)));
   const name = possible.find(isClosed) ?? possible[0];
   if (name === undefined) return null;
-  // In each of these an entry may be hidden: an id between two brackets, a bracket behind the end, one that was forgotten.
+  // In each of these an entry may be hidden: an id between two brackets, by its length or behind a comma; a bracket behind the
+  // end; one that was forgotten.
   const behind = name.slice(names.find(isClosed)?.length ?? name.length);
   const may_be_two = isClosed(name)
-    ? /\)[^()]*\d[^()]*\(|\d{5}\S* ?\(/.test(name) || behind.includes('(')
+    ? /\)[^()]*(?:[,;][^()]*\d|\d{5})[^()]*\(|\d{5}\S* ?\(/.test(name) || behind.includes('(')
     : /[,;)].*\(|\d\S* ?\(/.test(name);
   return may_be_two ? null : name;
 }

@@ -5,12 +5,12 @@ import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
-import type { Standing } from '../../proxy/process-memory.ts';
+import { createDisagreements, type Standing } from '../../proxy/process-memory.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { approvalFault } from '../../proxy/sales/order-transition.ts';
 import { type Mismatch, type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { newestOf, noteOnce } from '../audit.ts';
+import { isInChain, newestOf, noteOnce } from '../audit.ts';
 import { defined, iso, pagesOf, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
@@ -140,21 +140,22 @@ export interface StandingMismatches {
 
 /** What stands of all merchants: each process keeps it, and reads the lines that were added since its last call. */
 export async function standingMismatches({ store, memory }: Ports): Promise<StandingMismatches> {
-  const { standing, accepted } = memory.disagreements;
   // No line is seen before an older one, whichever process wrote it: the next one is written once it is committed.
   const read = (after: number, size: number) => store.audit.auditsAfter(after, size);
-  const note = (line: AuditLine): void => {
-    const { action, subject, sequence } = line;
-    memory.disagreements.read_to = sequence;
-    if (action === ACCEPTED) accepted.set(subject, line);
-    if (kindIn(action) === undefined) return;
-    const key = `${action} ${subject}`;
-    const next = withLine(standing.get(key) ?? null, line);
-    standing.delete(key); // as above
-    if (next !== null) standing.set(key, next);
-  };
   return memory.mutex.run('standing mismatches', async () => {
-    for await (const page of pagesOf(read, PAGE, memory.disagreements.read_to)) page.forEach(note);
+    if (!(await isInChain(store, memory.disagreements.read_to))) memory.disagreements = createDisagreements();
+    const { standing, accepted, read_to } = memory.disagreements;
+    const note = (line: AuditLine): void => {
+      const { action, subject, sequence, hash } = line;
+      memory.disagreements.read_to = { sequence, hash };
+      if (action === ACCEPTED) accepted.set(subject, line);
+      if (kindIn(action) === undefined) return;
+      const key = `${action} ${subject}`;
+      const next = withLine(standing.get(key) ?? null, line);
+      standing.delete(key); // as above
+      if (next !== null) standing.set(key, next);
+    };
+    for await (const page of pagesOf(read, PAGE, read_to.sequence)) page.forEach(note);
     const newest_first = Map.groupBy(standing.values().toReversed(), ({ last }) => kindIn(last.action));
     const mismatches = mismatchKinds.flatMap((kind) =>
       (newest_first.get(kind) ?? []).map((one): OpenMismatch => {

@@ -14,6 +14,7 @@ import { knownMerchants, merchantOf } from '../seen.ts';
 
 /** Legacy's documented limit for reads of intents (`docs/field-notes.md` Point §1.4). */
 const READS_PER_SECOND = 1;
+const SECOND_MS = 1_000;
 /** Asked about per merchant: some minutes at that rate. */
 const MOST_ASKED = 200;
 /** Open sales counted per merchant. */
@@ -67,11 +68,18 @@ export async function* endOnLegacy(
   }
 }
 
-/** One pace for all runs of a process: two at once ask no more often than one. */
+/** One pace for all runs of a process, and of all processes on the store: two at once ask no more often than one. */
 const paces = new WeakMap<Upstream, Upstream>();
 
-function pacedLegacy({ upstreams: { legacy }, clock }: Ports): Upstream {
-  const paced = paces.get(legacy) ?? paceUpstream(legacy, READS_PER_SECOND, clock);
+function pacedLegacy({ upstreams: { legacy }, clock, store }: Ports): Upstream {
+  const inTurn: Upstream = {
+    async send(call) {
+      const wait_ms = await store.legacy_sales.turnToAsk(SECOND_MS / READS_PER_SECOND);
+      if (wait_ms > 0) await clock.sleep(wait_ms);
+      return legacy.send(call);
+    },
+  };
+  const paced = paces.get(legacy) ?? paceUpstream(inTurn, READS_PER_SECOND, clock);
   paces.set(legacy, paced);
   return paced;
 }

@@ -51,6 +51,8 @@ export interface LegacySaleChange
   unproven_token?: null;
   /** Nothing is changed in another state, and the change is refused as for a sale that is not there. */
   only_while?: LegacySaleState;
+  /** The same once a proven token asked for it. */
+  only_unproven?: true;
   /** Epoch ms when the state changed; now by default. */
   at?: number;
 }

@@ -106,9 +106,7 @@ async function laneOfMerchant(
     case 'slot':
       return unit(named, is_free);
     case 'pos': {
-      // Without QR sales on legacy the stage decides, and the story looks up what it needs.
-      if (stage === 'orders' && !(await mayHaveQrOnLegacy(ports, merchant.id))) return orders();
-      // On stage orders the story needs the lookup anyway, so it may take longer.
+      // On stage orders the story needs the lookup as well, so it may take longer.
       const timeout_ms = stage === 'orders' ? ports.settings.reads.timeout_ms : POS_LOOKUP_MS;
       const lookup = await lookUpPos(ports, merchant.id, token, named.pos_id, timeout_ms);
       if (lookup.kind === 'known') return unit({ slot: slotOf('qr', lookup.external_pos_id), work: named.work });
@@ -177,16 +175,6 @@ async function unseenPayment(
 ): Promise<Link | null> {
   if (!(await hasHistory(ports, merchant.id))) return null;
   return findUnseenPayment(ports, token, merchant.id, payment_id);
-}
-
-/** Open sales that are searched; with as many, one of QR is assumed. */
-const LOOKED_AT = 1_000;
-
-async function mayHaveQrOnLegacy(ports: Ports, merchant_id: string): Promise<boolean> {
-  const now = ports.clock.now();
-  if (ports.memory.unrecorded.holdsAny(merchant_id, 'qr', now)) return true;
-  const open = await ports.store.legacy_sales.openLegacySales(merchant_id, now, LOOKED_AT);
-  return open.length === LOOKED_AT || open.some(({ slot }) => slot?.startsWith(slotOf('qr', '')));
 }
 
 function hasQrWork(ports: Ports, merchant_id: string): Promise<boolean> {

@@ -118,7 +118,7 @@ async function firstOf(
  */
 function changeOf({ state, end_state }: LegacySale, outcome: RefundOutcome): LegacySaleChange {
   if (outcome.state === 'REFUSED') return {};
-  if (outcome.state === 'IN_DOUBT') return state === 'REFUSED' ? { ...outcome, only_while: 'REFUSED' } : {};
+  if (outcome.state === 'IN_DOUBT') return { ...outcome, only_while: 'REFUSED' };
   return state !== 'ENDED' || end_state === null || end_state === 'in_process' ? outcome : {};
 }
 

@@ -37,7 +37,8 @@ export function noteTaken(ports: Ports, token: Secret, merchant_id: string): voi
 /**
  * Verifies the token of a sale without an answer. A token that the orders API refuses was refused by legacy too, so
  * nothing came of the sale; while upstream gives no answer, the sale stays as it is.
- * @param sale with the state that was stored last: in another one it shows more by now than a refused token does.
+ * @param sale with the state that was stored last: in another one, or once a proven token asked for it too, it shows more
+ * by now than a refused token does.
  * @returns `proven`: the sale is its merchant's. `refused`: it is not, and that is stored.
  */
 export async function judgeUnproven(
@@ -54,7 +55,8 @@ export async function judgeUnproven(
     ports.memory.tokens.unproven.set(ports.vault.fingerprint(token), token);
     return 'unknown';
   }
-  if (!(await saveWhile(ports, sale.id, { state: 'REFUSED', only_while: sale.state }))) return 'unknown';
+  const refusal = { state: 'REFUSED', only_while: sale.state, only_unproven: true } as const;
+  if (!(await saveWhile(ports, sale.id, refusal))) return 'unknown';
   ports.count('legacy_sales', 'refused');
   return 'refused';
 }

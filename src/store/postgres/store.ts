@@ -108,8 +108,23 @@ function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => nu
     ...withUnit(shared),
     ...inboxMethods(reader, writer, holder),
     ...spanMethods(reader, writer, now),
+    turnToAsk: turnsOf(reader),
     ...upkeep,
   };
+}
+
+/** By the server's clock. A turn later than this is of before that clock was set back. */
+const LATEST_TURN_MS = 60_000;
+
+function turnsOf(reader: Reader): StoreMethods['turnToAsk'] {
+  const now = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)';
+  const last = 'CAST(meta.value AS BIGINT)';
+  const take = reader.prepare<[number], { wait_ms: number }>(
+    `INSERT INTO meta (name, value) VALUES ('legacy_turn', CAST(${now} AS TEXT)) ON CONFLICT (name) DO UPDATE SET value =
+       CAST(CASE WHEN ${last} > ${now} + ${LATEST_TURN_MS} THEN ${now} ELSE greatest(${now}, ${last} + ?) END AS TEXT)
+     RETURNING CAST(greatest(0, ${last} - ${now}) AS INTEGER) AS wait_ms`,
+  );
+  return async (every_ms) => (await take.get(every_ms))?.wait_ms ?? 0;
 }
 
 /** Reads the unit in the same round trip: orders needs it next; for legacy it is one more statement. */

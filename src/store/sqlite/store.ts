@@ -123,6 +123,7 @@ export function assembleStore(parts: {
     ...withKnownRows(shared, () => queue.known()),
     ...inbox,
     tidyExchanges: tidierOf(reader, queue),
+    turnToAsk: async () => 0, // there is one process
     ...upkeep,
     ...whereThereIsRoom({ ...inbox, ...shared }, upkeep.room),
     healthy: () => queue.healthy(),

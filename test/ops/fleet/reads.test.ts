@@ -51,7 +51,8 @@ describe('the mismatches of all', () => {
     let reads = 0;
     const counting: Store = withMethods(store, {
       auditsAfter: async (sequence, limit) => {
-        if (++reads <= refuse) throw new Error('refused by a test');
+        // One line by itself shows whether the last one is still there.
+        if (limit > 1 && ++reads <= refuse) throw new Error('refused by a test');
         return store.audit.auditsAfter(sequence, limit);
       },
     });

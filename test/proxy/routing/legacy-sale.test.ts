@@ -658,6 +658,28 @@ describe('the refund of a payment', () => {
     expect([warned, counts]).toEqual([[], []]);
   });
 
+  it('in doubt is so by its repeat with a proven token, when the first token is refused before that is written', async () => {
+    await prove();
+    const [arrived, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const saveLegacySale: Store['legacy_sales']['saveLegacySale'] = async (...change) => {
+      arrived.resolve();
+      await written.promise;
+      return store.legacy_sales.saveLegacySale(...change);
+    };
+    const other = runtimeOn({ ...store, legacy_sales: { ...store.legacy_sales, saveLegacySale } });
+    let repeat = Promise.resolve();
+    service.meanwhile = () => {
+      repeat = refund(null, keyed, other);
+      return arrived.promise;
+    };
+    says.set('users_me', answered(401));
+    await refund(null, { ...keyed, token: new Secret(`${token.reveal()}-expired`) });
+    expect(await rows()).toMatchObject([{ state: 'REFUSED', unproven_token: expect.any(String) }]);
+    written.resolve();
+    await repeat;
+    expect(await rows()).toMatchObject([{ state: 'IN_DOUBT', unproven_token: null }]);
+  });
+
   it('in doubt by a token that nobody could prove then is the merchant’s when its repeat is proven', async () => {
     says.set('users_me', { kind: 'broken', cause: 'reset' });
     const named = async () => {

@@ -47,6 +47,17 @@ export function legacySaleTests(harness: Harness): void {
     expect(await store.legacy_sales.legacySale('intent-0')).toMatchObject({ state: 'ENDED', end_state: 'CANCELED' });
   });
 
+  it('refuses a change that is only for a sale whose token is not proven, once it is', async () => {
+    const sale = newSale({ state: 'IN_DOUBT', legacy_id: 'intent-0', unproven_token: 'of somebody' });
+    await store.legacy_sales.openLegacySale(sale);
+    const refuse = () => store.legacy_sales.saveLegacySale(sale.id, { state: 'REFUSED', only_unproven: true });
+    await refuse();
+    expect(await store.legacy_sales.legacySale('intent-0')).toMatchObject({ state: 'REFUSED' });
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'IN_DOUBT', unproven_token: null });
+    await expect(refuse()).rejects.toMatchObject({ code: 'not_found' });
+    expect(await store.legacy_sales.legacySale('intent-0')).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
   it('changes what is named and keeps the rest', async () => {
     const sale = newSale({ client_reference: 'mesa 4' });
     await store.legacy_sales.openLegacySale(sale);

@@ -142,6 +142,12 @@ export async function leaveBacklog(server: Server, url: string): Promise<void> {
   await server.run(url, changes.join(';\n'));
 }
 
+/** Afterwards: no sale on legacy has ended, and the statistics know of none. */
+export async function reopenOnLegacy(server: Server, url: string): Promise<void> {
+  const changes = ['SET auto_explain.log_min_duration = -1', 'SET session_replication_role = replica'];
+  await server.run(url, [...changes, `UPDATE legacy_sales SET state = 'OPEN'`].join(';\n'));
+}
+
 /**
  * Afterwards: all sales were paid within the day and no till knows it, and all notices wait, half of both of one merchant. Vacuumed, as
  * a server does by itself.

@@ -122,6 +122,19 @@ describe('stores of several processes', () => {
     },
   );
 
+  it('ask legacy in turn, one of them at a time, and not hours later when the clock of the server is set back', async () => {
+    await open(2);
+    const turn = (index: number) => of(index).legacy_sales.turnToAsk(10_000);
+    const waits = (await Promise.all([0, 1, 2, 3].map(turn))).map((wait_ms) => Math.ceil(wait_ms / 10_000));
+    expect(waits.toSorted()).toEqual([0, 1, 2, 3]);
+    await server.run(
+      url,
+      `UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 7200000 AS TEXT) WHERE name = 'legacy_turn'`,
+    );
+    expect(await turn(0)).toBe(0);
+    expect(Math.ceil((await turn(1)) / 10_000)).toBe(1);
+  });
+
   it.each(['with', 'without'] as const)(
     'give a reference to one of two sales %s a unit of one moment',
     async (which) => {

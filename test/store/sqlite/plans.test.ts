@@ -71,6 +71,8 @@ describe('plans', () => {
     ['delete_refunds_of_links', ['refunds_by_link (legacy_id=?)'], ['SCAN refunds']],
     ['delete_history_of_links', ['PRIMARY KEY (legacy_id=?)'], ['SCAN link_states']],
     ['delete_links', ['links_', 'legacy_id=?'], ['SCAN links']],
+    ['insert_link', ['legacy_sales_holding (merchant_id=? AND slot=? AND ends_at>?'], ['SCAN legacy_sales']],
+    ['end_earlier_legacy_sales', ['earlier USING INDEX legacy_sales_holding (merchant_id=? AND slot=?'], ['SCAN']],
     ['delete_traffic', ['traffic_by_day (day<?)'], []],
     ['erase_legacy_sales', ['INTEGER PRIMARY KEY (rowid=?)'], ['SCAN legacy_sales']],
     ['place_exchanges', ['exchanges USING INTEGER PRIMARY KEY (rowid>?)'], ['SCAN exchanges', 'INDEX exchanges_']],
@@ -99,7 +101,7 @@ describe('plans', () => {
     [linksTable, { merchant_id: MERCHANT, reference: 'a' }, 'links_by_client_reference (merchant_id=? AND client_ref'],
     [legacySalesTable, { merchant_id: MERCHANT, reference: 'a' }, 'legacy_sales_by_reference (merchant_id=? AND'],
     [legacySalesTable, {}, 'legacy_sales_by_age (created_at>? AND created_at<?)'],
-    [legacySalesTable, { state: 'open' }, 'legacy_sales_until'],
+    [legacySalesTable, { state: 'open' }, 'legacy_sales_holding'],
   ] as const)('a page of sales goes straight to its rows: %#', (table, filter, way) => {
     const listing = listingOf(table, { ...filter, now: NOON }, null);
     if (listing === null) throw new Error('no statement');
