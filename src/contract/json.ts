@@ -35,6 +35,14 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
+/** The same without the fields that are null, at any depth; a new value where one was. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(kept.map(([name, field]) => [name, withoutNulls(field)]));
+}
+
 /**
  * `1500.0` or `1.5E+3` as the number 1500; unchanged for a fraction, a number of more than 15 digits, and any other
  * value.
