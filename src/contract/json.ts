@@ -35,12 +35,20 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
-/** The same without the fields that are null, at any depth; a new value where one was. */
+/** The same without the fields that are null, at any depth; the value itself where none is: copies cost every order. */
 export function withoutNulls(value: unknown): unknown {
+  if (!hasNull(value)) return value;
   if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isObject(value)) return value;
-  const kept = Object.entries(value).filter(([, field]) => field !== null);
+  const fields = Object.entries(value as JsonObject); // nothing else has a field
+  const kept = fields.filter(([, field]) => field !== null);
   return Object.fromEntries(kept.map(([name, field]) => [name, withoutNulls(field)]));
+}
+
+function hasNull(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasNull);
+  if (!isObject(value)) return false;
+  for (const name in value) if (value[name] === null || hasNull(value[name])) return true;
+  return false;
 }
 
 /**
