@@ -35,6 +35,22 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
+/** The same without the fields that are null, at any depth; the value itself where none is: copies cost every order. */
+export function withoutNulls(value: unknown): unknown {
+  if (!hasNull(value)) return value;
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  const fields = Object.entries(value as JsonObject); // nothing else has a field
+  const kept = fields.filter(([, field]) => field !== null);
+  return Object.fromEntries(kept.map(([name, field]) => [name, withoutNulls(field)]));
+}
+
+function hasNull(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasNull);
+  if (!isObject(value)) return false;
+  for (const name in value) if (value[name] === null || hasNull(value[name])) return true;
+  return false;
+}
+
 /**
  * `1500.0` or `1.5E+3` as the number 1500; unchanged for a fraction, a number of more than 15 digits, and any other
  * value.

@@ -1,7 +1,7 @@
 /** The legacy Point API of tills. Source: `docs/field-notes.md` Point §1–3. */
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
-import { jsonObject, plainNumber, writtenInteger } from './json.ts';
+import { jsonObject, plainNumber, withoutNulls, writtenInteger } from './json.ts';
 import { legacyHeaders } from './legacy-body.ts';
 import { doorErrors } from './legacy-error.ts';
 
@@ -33,20 +33,26 @@ const additionalInfo = jsonObject({
   ticket_number: z.string().optional(),
 });
 
-/** `amount` is an integer of minor units (two decimals); other fields as in `docs/field-notes.md` Point §1.3. */
-export const createIntentBody = z.looseObject({
-  amount: z.preprocess(plainNumber, z.int().positive()),
-  description: z.string().optional(),
-  external_reference: z.string().optional(),
-  notification_url: z.string().optional(),
-  additional_info: additionalInfo.optional(),
-  payment: jsonObject({
-    type: z.string().optional(),
-    installments: writtenInteger.optional(),
-    installments_cost: z.string().optional(),
-    voucher_type: z.string().optional(),
-  }).optional(),
-});
+/**
+ * `amount` is an integer of minor units (two decimals); other fields as in `docs/field-notes.md` Point §1.3. One that is
+ * null counts as absent (`docs/architecture.md` Decision 12).
+ */
+export const createIntentBody = z.preprocess(
+  withoutNulls,
+  z.looseObject({
+    amount: z.preprocess(plainNumber, z.int().positive()),
+    description: z.string().optional(),
+    external_reference: z.string().optional(),
+    notification_url: z.string().optional(),
+    additional_info: additionalInfo.optional(),
+    payment: jsonObject({
+      type: z.string().optional(),
+      installments: writtenInteger.optional(),
+      installments_cost: z.string().optional(),
+      voucher_type: z.string().optional(),
+    }).optional(),
+  }),
+);
 
 const devicePath = z.object({ device_id: z.string().regex(TERMINAL_ID) });
 const intentPath = z.object({ intent_id: z.string().regex(INTENT_ID) });

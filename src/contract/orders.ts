@@ -2,6 +2,7 @@
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
+import { withoutNulls } from './json.ts';
 
 export const orderStatuses = [
   'created',
@@ -129,6 +130,9 @@ const decimal = z
 /** A number for a documented string, and the reverse, is accepted when lossless (`test/faults/README.md` F26). */
 const text = z.union([z.string(), z.number().transform(String), decimal]);
 
+/** An object by Spec Order, a list of them by the SDKs for Node and .NET (`docs/field-notes.md` Orders §3.2). */
+const discount = z.object({ type: z.string().optional() });
+
 export const orderPayment = z.object({
   id: z.string().optional(),
   amount: text.optional(),
@@ -153,7 +157,7 @@ export const orderPayment = z.object({
         .optional(),
     })
     .optional(),
-  discounts: z.object({ type: z.string().optional() }).optional(),
+  discounts: z.union([discount, z.array(discount).transform(([first]) => first)]).optional(),
 });
 
 export const orderRefund = z.object({
@@ -165,7 +169,7 @@ export const orderRefund = z.object({
 });
 
 /** The answer to a refund: state and new refund, not the whole order (`docs/field-notes.md` Orders §2). */
-export const refundedOrder = z.object({
+export const refundedOrder = read({
   id: z.string().regex(ORDER_ID),
   status: z.string(),
   status_detail: z.string().optional(),
@@ -173,7 +177,7 @@ export const refundedOrder = z.object({
 });
 
 /** Unknown keys are dropped, unknown statuses stay text (`test/faults/README.md` F25). Card digits are never read. */
-export const order = z.object({
+export const order = read({
   id: z.string().regex(ORDER_ID),
   type: z.string().optional(),
   user_id: digits.optional(),
@@ -206,3 +210,8 @@ export const order = z.object({
     .optional(),
 });
 export type Order = z.infer<typeof order>;
+
+/** An answer of upstream; a field that is null counts as absent, because an unreadable order leaves its sale in doubt. */
+function read<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.preprocess(withoutNulls, z.object(shape));
+}

@@ -19,13 +19,13 @@ export const setupTerminalCall = z.object({
   }),
 });
 
-/** `pos_id` is an integer in one page and a string in another; a terminal without a store may lack `store_id`. */
+/** `pos_id` is an integer in one page and a string in another; a terminal without a store has an empty text, or neither. */
 export const listTerminalsAnswer = z.object({
   data: z.object({
     terminals: z.array(
       z.object({
         id: z.string(),
-        pos_id: digits.nullish(),
+        pos_id: digits.or(z.literal('').transform(() => null)).nullish(),
         store_id: digits.or(z.literal('')).nullish(),
         external_pos_id: z.string().nullish(),
         operating_mode: z.string(),

@@ -2,18 +2,6 @@
 import { z } from 'zod';
 import { digits } from './identifiers.ts';
 
-const listedError = z.object({
-  code: z.string(),
-  message: z.string().optional(),
-  details: z.array(z.string()).optional(),
-});
-
-/** Upstream's two error envelopes: a list, or flat for token errors (`docs/field-notes.md` Orders §1.5). */
-export const ordersError = z.union([
-  z.object({ errors: z.tuple([listedError], listedError) }),
-  z.object({ code: z.string(), message: z.string().optional() }),
-]);
-
 /**
  * Documented [status, code], plus live spellings. Source: `docs/field-notes.md` Spec Errors, Orders §1.6, §2, §3, §5.
  */

@@ -78,7 +78,7 @@ export const contextSchema = z.object({
     .describe('The state the client is to see; on get, last status and notices.'),
   state_at: milliseconds.optional().describe('When that state was reached, epoch milliseconds; on last status.'),
   held: z
-    .object(createIntentBody.pick({ additional_info: true, payment: true, description: true }).shape)
+    .object(createIntentBody.out.pick({ additional_info: true, payment: true, description: true }).shape)
     .optional()
     .describe('Fields that the client sent and an order does not have, given back verbatim; on answers and notices.'),
   amount_minor: z.int().optional().describe('The amount of the create, minor units; on answers and notices.'),

@@ -186,6 +186,11 @@ describe('an order with unexpected values', () => {
     ['a total as a number with decimals', (text) => text.replace(/^\{/, '{"total_amount":15.00,')],
     ['the application as a number', (text) => text.replace(/^\{/, '{"integration_data":{"application_id":4004001},')],
     ['a ticket number as a number', (text) => text.replace(/"point":\{/, '"point":{"ticket_number":77,')],
+    [
+      'null at the order',
+      (text) => text.replace(/^\{/, '{"total_amount":null,"description":null,"type_response":null,'),
+    ],
+    ['null below it', (text) => text.replace(/"payments":\[\{/, '"refunds":null,"payments":[{"reference_id":null,')],
   ])('%s is accepted: nothing is lost [F26]', async (_name, rewrite) => {
     upstream.onCreate = (honest) => (socket, heard) => {
       acts.unheard(honest, acts.silence)(socket, heard);

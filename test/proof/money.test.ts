@@ -12,6 +12,7 @@ import {
   parseJson,
   plainNumber,
   stringifyJson,
+  withoutNulls,
   withWholeNumbers,
   writtenInteger,
 } from '../../src/contract/json.ts';
@@ -33,6 +34,22 @@ import { answered } from './stand.ts';
 
 const WHOLE = { amount_minor: null, transaction_id: undefined, has_cash: false };
 const exact = (text: string) => new LosslessNumber(text);
+
+describe('a field that is null', () => {
+  it.each([
+    ['{"a":null,"b":0,"c":""}', '{"b":0,"c":""}'],
+    ['{"a":{"b":null,"c":{"d":null}}}', '{"a":{"c":{}}}'],
+    ['{"a":[{"b":null,"c":1.0},null,[{"d":null}]]}', '{"a":[{"c":1.0},null,[{}]]}'],
+  ])('counts as absent at any depth, and nothing else changes: %s', (text, rest) => {
+    expect(stringifyJson(withoutNulls(parseJson(text)))).toBe(rest);
+  });
+
+  it('costs no copy where there is none', () => {
+    const value = parseJson('{"a":[1,null,{"b":1.50}],"c":false}');
+    expect(withoutNulls(value)).toBe(value);
+    expect(['', 0, null, exact('1.0')].map(withoutNulls)).toEqual(['', 0, null, exact('1.0')]);
+  });
+});
 
 describe('a whole number', () => {
   it.each([

@@ -78,11 +78,14 @@ function parameters(request: IncomingMessage): [string, string][] {
   return text === '' ? [] : [...readQuery(text)].filter(([name]) => name !== 'access_token');
 }
 
-/** Headers with one value each; Node has joined repeated ones, or dropped them where one counts. */
+/**
+ * Headers with one value each; Node has joined repeated ones, or dropped them where one counts. An empty one counts as
+ * absent: an idempotency key without a value would make equal sales, and all refunds of a payment, one.
+ */
 export function singleHeaders(request: IncomingMessage): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
-    if (typeof value === 'string') values[name] = value;
+    if (typeof value === 'string' && value !== '') values[name] = value;
   }
   return values;
 }

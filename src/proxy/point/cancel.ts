@@ -10,11 +10,13 @@ import {
   upstreamRefusal,
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
+import { isRefusal } from '../routing/legacy-ledger.ts';
 import { markKnown } from '../sales/known-to-till.ts';
 import type { Link } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { markRead } from './read.ts';
 
 /** With less time than this a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;
@@ -82,8 +84,7 @@ async function judgeCancel(
   }
   const known =
     outcome.kind === 'answered' &&
-    outcome.status >= 400 &&
-    outcome.status < 500 &&
+    isRefusal(outcome.status) &&
     errorCode(outcome.body) !== 'idempotency_key_already_used' &&
     !isNotReady(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
@@ -125,7 +126,10 @@ async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<
     markLimitation(ports.exchange, 'LIM-90');
     return canceledAnswer(ports, call, link);
   }
-  return refused('point', link.state === 'DONE' ? 'cancel_blocked' : 'intent_not_cancelable');
+  if (link.state !== 'DONE') return refused('point', 'intent_not_cancelable');
+  // Tills cancel a paid sale to free its terminal for the next one, which may be equal.
+  await markRead(ports, link);
+  return refused('point', 'cancel_blocked');
 }
 
 async function succeeded(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {

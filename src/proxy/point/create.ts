@@ -33,16 +33,16 @@ export function createIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnsw
 }
 
 interface CreateBody {
-  description?: string;
-  additional_info?: { external_reference?: unknown };
+  description?: string | null;
+  additional_info?: { external_reference?: unknown } | null;
   payment?: unknown;
 }
 
 function heldFields(body: CreateBody): HeldFields {
   const held: HeldFields = {};
-  if (body.additional_info !== undefined) held.additional_info = body.additional_info;
-  if (body.payment !== undefined) held.payment = body.payment;
-  if (body.description !== undefined) held.description = body.description;
+  if (body.additional_info != null) held.additional_info = body.additional_info;
+  if (body.payment != null) held.payment = body.payment;
+  if (body.description != null) held.description = body.description;
   return held;
 }
 

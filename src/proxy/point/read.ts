@@ -38,8 +38,8 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
   return markRead(ports, link.state === 'LIVE' ? await readLink(ports, link, call.token) : link);
 }
 
-/** A read by id makes the sale known to the till; but where no answer to its create was delivered, only others can know the id. */
-function markRead(ports: Ports, link: Link): Promise<Link> | Link {
+/** A call by id makes the sale known to the till; but where no answer to its create was delivered, only others can know the id. */
+export function markRead(ports: Ports, link: Link): Promise<Link> | Link {
   return link.acknowledged_at === null || link.known_by === 'till' ? link : markKnown(ports, link);
 }
 

@@ -136,7 +136,7 @@ function judge(ports: Ports, { row, call }: ProxiedSale, answer: ProxiedAnswer):
   return { state: 'OPEN', legacy_id, ends_at: holdsWhileOpen(ports, call, { ...row, legacy_id }) };
 }
 
-/** With 408 legacy may have received the request in part. */
+/** With 408 the request may have been received in part. */
 export function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408;
 }

@@ -1,5 +1,6 @@
 /** A call to an upstream, its possible outcomes, and the repeats of a temporary refusal. */
-import { notYetErrors, ordersError, type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
+import { notYetErrors, type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
+import { readError } from '../../mapping/errors.ts';
 import type { Clock } from '../clock.ts';
 import type { Secret } from '../vault.ts';
 
@@ -62,11 +63,12 @@ export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCal
   return { name, method, path: path.replace(':order_id', order_id) };
 }
 
-/** The first error code of either envelope (`docs/field-notes.md` Orders §1.5); null when there is none. */
+/**
+ * The first error code of either envelope (`docs/field-notes.md` Orders §1.5); null when there is none. What stands
+ * beside it does not matter: nobody knows the form of `details`.
+ */
 export function errorCode(body: unknown): string | null {
-  const parsed = ordersError.safeParse(body);
-  if (!parsed.success) return null;
-  return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
+  return readError(body).code || null;
 }
 
 /** `Retry-After`, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`; null when unreadable (F19). */

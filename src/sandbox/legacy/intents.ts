@@ -168,7 +168,7 @@ function readCreate(body: JsonObject, site: SiteId): CreateRequest {
     amount_minor,
     description: preferences ? parsed.data.description : undefined,
     preference: preferences && isObject(body.payment) ? body.payment : undefined, // as sent, unknown keys included
-    additional_info: body.additional_info,
+    additional_info: body.additional_info ?? undefined,
   };
 }
 

@@ -49,6 +49,14 @@ describe('refused', () => {
     expect(shop.rows(device)[0]?.legacy_state).toBe('CANCELED');
   });
 
+  it('of a paid sale, which its till knows from then on: an equal create is the next sale', async () => {
+    await shop.atTerminal('pay', { device });
+    await untilRow('FINISHED');
+    expect((await shop.cancel(device, id)).status).toBe(409);
+    expect(idOf(await shop.create(device))).not.toBe(id);
+    expect(await shop.orders(device)).toHaveLength(2);
+  });
+
   it('while a create is in doubt', async () => {
     const other = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);
@@ -85,6 +93,7 @@ describe('a cancel', () => {
 
   it.each([
     ['a reset after the effect', { kind: 'reset', when: 'after' }],
+    ['408 after the effect', { kind: 'error', status: 408, code: 'request_timeout', when: 'after' }],
     [
       '409 idempotency_key_already_used after the effect',
       { kind: 'error', status: 409, code: 'idempotency_key_already_used', when: 'after' },

@@ -72,7 +72,7 @@ describe('bodies that are refused', () => {
     ['an amount of 1e400 [F69]', '{"amount":1e400}', 400],
     ['no amount', '{}', 400],
     ['a reference that is a number', '{"amount":1500,"additional_info":{"external_reference":42}}', 400],
-    ['additional_info that is null', '{"amount":1500,"additional_info":null}', 400],
+    ['an amount that is null', '{"amount":null}', 400],
   ])('%s', async (_name, body, status) => {
     const device = shop.freshDevice();
     const before = await asked();
@@ -296,6 +296,16 @@ describe('what legacy tolerated', () => {
       expect(retry.text.split('\r\n\r\n')[1], 'the same sale').toBe(answer.text.split('\r\n\r\n')[1]);
     },
   );
+
+  it.each([
+    '{"amount":1500,"description":null,"additional_info":null,"payment":null}',
+    '{"amount":1500,"additional_info":{"external_reference":null,"ticket_number":null}}',
+  ])('null for an absent field: %s', async (body) => {
+    const device = shop.freshDevice();
+    const answer = await raw(`POST ${creation(device)}`, [AUTHORIZATION, JSON_TYPE], body);
+    expect(answer.status).toBe(201);
+    expect(await shop.orders(device)).toMatchObject([{ transactions: { payments: [{ amount: '15.00' }] } }]);
+  });
 
   it.each([
     ['accents', 'Café com pão', Buffer.from('Café com pão', 'latin1')],

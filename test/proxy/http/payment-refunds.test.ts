@@ -65,6 +65,17 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(await refundsAsked(shop, sale)).toHaveLength(1);
   });
 
+  it('takes an empty key for none: parts of a payment are refunds of their own', async () => {
+    const sale = await sellByQr(shop);
+    const key = { 'x-idempotency-key': '' };
+    const parts = [
+      await refund(shop, sale.payment, { amount: 10 }, key),
+      await refund(shop, sale.payment, { amount: 11 }, key),
+    ];
+    expect(parts.map(({ status }) => status)).toEqual([201, 201]);
+    expect((await listed(sale)).map((one) => one.amount)).toEqual([10, 11]);
+  });
+
   it('refuses what is refunded already, with the number that clients compare', async () => {
     const sale = await sellByQr(shop);
     await refund(shop, sale.payment);

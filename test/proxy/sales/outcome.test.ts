@@ -62,6 +62,11 @@ describe('the same whether it is a first try or a repeat', () => {
       answered(409, refusal('idempotency_key_already_used')),
       { kind: 'ambiguous', retry: false, busy: false },
     ],
+    [
+      'the same with details of another form',
+      answered(409, { errors: [{ code: 'idempotency_key_already_used', message: null, details: [{ field: 'x' }] }] }),
+      { kind: 'ambiguous', retry: false, busy: false },
+    ],
     ['429', answered(429, null, 1500), { kind: 'not_executed', status: 429, retry_after_ms: 1500 }],
     ['500 internal_error', answered(500, refusal('internal_error')), { kind: 'ambiguous', retry: true }],
     [
