@@ -287,7 +287,7 @@ export async function redeliverNotice(ports: Ports, id: string, why: string, who
 /**
  * Makes every notice of a window due now; a dry run only counts.
  * @returns how many, and how many delivered ones of the window are left out.
- * @throws PuenteError bad_request: empty window; refused: too many for one call; conflict: not the expected number;
+ * @throws PuenteError refused: too many for one call; conflict: not the expected number;
  * not_found: a merchant that was never seen.
  */
 export async function redeliverWindow(
@@ -297,8 +297,6 @@ export async function redeliverWindow(
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
   const { reason: why, dry_run, expected, ...selection } = window;
   const [since_at, until_at] = [iso(selection.since), iso(selection.until)];
-  if (selection.until <= selection.since)
-    throw new PuenteError('bad_request', say('refusal.empty_window', { since_at, until_at }));
   const { merchant, ...named } = selection;
   if (merchant !== undefined) await refuseUnseen(ports, [merchant], null);
   const filter = defined({ ...named, merchant_id: merchant });

@@ -184,7 +184,8 @@ export interface SalePage<Row> {
 }
 
 export interface MoveStore {
-  saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
+  /** @param bulk that proposes it, as it is afterwards: both are written, or neither. @throws PuenteError conflict. */
+  saveProposal(proposal: Proposal, audit: AuditEntry | null, bulk?: BulkMove): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */
   proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;

@@ -180,10 +180,14 @@ export async function changeInAnyCase<Result>(
   purpose: OnPurpose,
   change: (before: Merchant) => Promise<Result>,
 ): Promise<Result> {
+  return inAnyCase(async () => change(await merchantToChange(ports, id, purpose)));
+}
+
+/** The same for any row. @param change reads it first. @throws PuenteError conflict after ten tries, and as `change` does. */
+export async function inAnyCase<Result>(change: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(ports, id, purpose);
     try {
-      return await change(before);
+      return await change();
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
     }

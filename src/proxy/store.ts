@@ -13,7 +13,7 @@ import type {
   NoticeTurn,
 } from './records/notices.ts';
 import type { Refund, RefundChange } from './records/refunds.ts';
-import type { BulkMove, LegacySale, LegacySaleChange } from './records/routing.ts';
+import type { LegacySale, LegacySaleChange, PartOf } from './records/routing.ts';
 import type { Heap, RestoredGap, Room } from './records/upkeep.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken, RoutedKind, Trip } from './routing/merchant.ts';
 import type { Link, LinkChange } from './sales/link.ts';
@@ -87,14 +87,14 @@ export interface MerchantStore {
     unit: { slot: string; now: number } | null,
   ): Promise<MerchantWithToken | null>;
   /**
-   * Writes all but the safety stops. @param expected_revision 0: a new merchant. @param bulk the stored bulk move or ramp
-   * after this move of it, with its revision before. @throws PuenteError conflict of either: then neither is written.
+   * Writes all but the safety stops. @param expected_revision 0: a new merchant. @param part_of is written with it.
+   * @throws PuenteError conflict of either: then neither is written.
    */
   saveMerchant(
     merchant: Omit<Merchant, 'revision' | 'updated_at' | 'trips'>,
     expected_revision: number,
     audit: AuditEntry,
-    bulk?: BulkMove,
+    part_of?: PartOf,
   ): Promise<Merchant>;
   /** Sets or clears (null) safety stops, with the audit line, as a new revision. @throws PuenteError conflict. */
   saveTrips(

@@ -3,17 +3,16 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import type { BulkMove } from '../proxy/records/routing.ts';
+import type { PartOf } from '../proxy/records/routing.ts';
 import type { Merchant } from '../proxy/routing/merchant.ts';
 import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
-import { bulkStep } from './routing.ts';
+import { partSteps } from './routing.ts';
 import {
   exactBytes,
   type MerchantRow,
   merchantLock,
   merchantOf,
   readsOf,
-  rowLock,
   settingsIn,
   textOfSettings,
   tokenOf,
@@ -39,12 +38,11 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
     revision: number,
     audit: AuditEntry,
     [write, values]: [WriteName, Value[]],
-    bulk?: BulkMove,
+    part_of: PartOf = {},
   ) => {
-    const beside = bulk === undefined ? [] : [bulkStep(bulk, bulk.revision, now())];
-    const steps: Step[] = [{ write, values, changes: 1 }, ...beside];
-    const alone = [merchantLock(id), ...(bulk === undefined ? [] : [rowLock(bulk.id)])];
-    const result = await writer.commit({ steps, audit, locks: { alone } });
+    const part = partSteps(part_of, now());
+    const steps: Step[] = [{ write, values, changes: 1 }, ...part.steps];
+    const result = await writer.commit({ steps, audit, locks: { alone: [merchantLock(id), ...part.alone] } });
     if (result.kind !== 'done') throw movedOn(id, revision);
   };
   return {
@@ -57,7 +55,7 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       });
       return new Map(rows.flatMap(([id, name]) => (name === null ? [] : [[id, name]])));
     },
-    async saveMerchant(merchant, expected_revision, audit, bulk) {
+    async saveMerchant(merchant, expected_revision, audit, part_of) {
       const { id, site } = merchant;
       const updated_at = now();
       const { sealed_notice_url, sealed_notice_secret, sealed_credential } = merchant;
@@ -65,7 +63,7 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       const columns = [site, textOfSettings(merchant), ...sealed, updated_at];
       const update: [WriteName, Value[]] = ['update_merchant', [...columns, id, expected_revision]];
       const write = expected_revision === 0 ? (['insert_merchant', [id, ...columns]] satisfies typeof update) : update;
-      await change(id, expected_revision, audit, write, bulk);
+      await change(id, expected_revision, audit, write, part_of);
       const { trips = {} } = (await byId(id)) ?? {};
       return { ...merchant, trips, revision: expected_revision + 1, updated_at };
     },

@@ -9,6 +9,7 @@ import {
   LATE_EFFECT_MS,
   type LegacySale,
   type LegacySaleChange,
+  type PartOf,
   type Proposal,
 } from '../proxy/records/routing.ts';
 import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
@@ -97,17 +98,16 @@ function valuesOfChange(change: LegacySaleChange, now: number, id: string): Valu
 // Moves of merchants: proposals that wait for a second person, and bulk moves.
 
 /**
- * `saveProposal` @throws PuenteError conflict when the proposal is decided, `saveBulkMove` when the stored revision is
- * another. Lists are newest first.
+ * `saveProposal` @throws PuenteError conflict when the proposal is decided or its bulk move changed, `saveBulkMove` when
+ * the stored revision is another. Lists are newest first.
  */
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
   const bulkMove = one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf);
   return {
-    async saveProposal(one, audit) {
-      const values = proposalValues({ ...one, move: JSON.stringify(one.move) });
-      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, one.id));
+    async saveProposal(one, audit, bulk) {
+      const result = await writer.commit(unitOf(partSteps({ proposal: one, bulk }, now()), audit));
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
     },
@@ -122,7 +122,8 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
     },
     async saveBulkMove(one, expected_revision, audit) {
       const updated_at = now();
-      const result = await writer.commit(unitOf(bulkStep(one, expected_revision, updated_at), audit, one.id));
+      const steps = [bulkStep(one, expected_revision, updated_at)];
+      const result = await writer.commit(unitOf({ steps, alone: [rowLock(one.id)] }, audit));
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
       throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
     },
@@ -158,7 +159,7 @@ const bulkChange = valuesIn(BULK_CHANGE);
  * Inserts a bulk move when 0 is expected; otherwise the unit is a conflict unless the stored revision is the expected
  * one. @param updated_at epoch ms.
  */
-export function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
+function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
   const row = {
     ...one,
     move: JSON.stringify(one.move),
@@ -171,8 +172,18 @@ export function bulkStep(one: BulkMove, expected_revision: number, updated_at: n
   return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }
 
+/** The rows of a bulk move and of a proposal, each a conflict when it was changed since. @param updated_at epoch ms. */
+export function partSteps({ bulk, proposal }: PartOf, updated_at: number): { steps: Step[]; alone: string[] } {
+  const steps: Step[] = [];
+  if (bulk !== undefined) steps.push(bulkStep(bulk, bulk.revision, updated_at));
+  if (proposal !== undefined) {
+    const values = proposalValues({ ...proposal, move: JSON.stringify(proposal.move) });
+    steps.push({ write: 'save_proposal', values, changes: 1 });
+  }
+  return { steps, alone: [bulk, proposal].flatMap((row) => (row === undefined ? [] : [rowLock(row.id)])) };
+}
+
 /** Changes of one row are applied in the order of their requests. */
-function unitOf(step: Step, audit: AuditEntry | null, id: string): Unit {
-  const locks = { alone: [rowLock(id)] };
-  return audit === null ? { steps: [step], locks } : { steps: [step], audit, locks };
+function unitOf({ steps, alone }: ReturnType<typeof partSteps>, audit: AuditEntry | null): Unit {
+  return { steps, locks: { alone }, ...(audit === null ? {} : { audit }) };
 }

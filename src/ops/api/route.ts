@@ -4,6 +4,7 @@ import { type Fact, PuenteError, type Spoken } from '../../error.ts';
 import { decoded, say } from '../../locales/message.ts';
 import type { Sender } from '../../proxy/notices/delivery.ts';
 import type { Installation } from '../doctor/finding.ts';
+import { iso } from '../fields.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
@@ -199,7 +200,21 @@ async function run(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknow
   if (row.body === undefined && ask.body !== undefined)
     throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
   const query = await withMerchants(parts, parsed(row.query ?? NOTHING, ask.query));
-  return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
+  const body = row.body && parsed(row.body, ask.body ?? {});
+  for (const asked of [query, body]) refuseEmptyWindow(asked as Window | undefined); // of any row
+  return row.run(parts, { ...ask, query, body });
+}
+
+/** Epoch ms, where a row has them. */
+interface Window {
+  since?: unknown;
+  until?: unknown;
+}
+
+/** An empty list would look like one in which nothing happened. @throws PuenteError bad_request. */
+function refuseEmptyWindow({ since, until }: Window = {}): void {
+  if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
+  throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
 }
 
 /** The query of a list with the ids of those that its field `merchant` names (`whose`). */

@@ -1,4 +1,5 @@
 /** Brown-outs for operators: schedule windows in which legacy refuses new work, list them, abort them at once. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
@@ -144,6 +145,11 @@ async function found(ports: Ports, id: string): Promise<Scheduled> {
   return one;
 }
 
+/** Epoch ms. A process that ended during an abort leaves a window in force for some: it is aborted when it is for all. */
+function abortOf({ aborted_at }: Brownout): number {
+  return aborted_at ?? Number.POSITIVE_INFINITY;
+}
+
 /** The latest first. */
 async function allWindows(ports: Ports): Promise<Scheduled[]> {
   const found = new Map<string, Scheduled>();
@@ -151,7 +157,10 @@ async function allWindows(ports: Ports): Promise<Scheduled[]> {
     for (const window of settings.brownouts) {
       const known = found.get(window.id);
       if (known === undefined) found.set(window.id, { window, merchants: [id] });
-      else known.merchants.push(id);
+      else {
+        known.merchants.push(id);
+        if (abortOf(window) > abortOf(known.window)) known.window = window;
+      }
     }
   return [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
 }
@@ -271,10 +280,11 @@ function changeWindows(
   { who, why, action, window }: Pick<AuditEntry, 'who' | 'action'> & { why: string; window: string },
   change: (merchant: Merchant) => Brownout[],
 ): Promise<Merchant> {
-  return changeInAnyCase(ports, id, CHECKED, (before) => {
+  return changeInAnyCase(ports, id, CHECKED, async (before) => {
     const settings = { ...before.settings, brownouts: change(before) };
     const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
     const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
+    if (isDeepStrictEqual(detail.before, detail.after)) return before;
     const audit = { at: ports.clock.now(), who, action, subject: id, reason: why, detail };
     return ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, audit);
   });

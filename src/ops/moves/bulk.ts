@@ -1,19 +1,20 @@
 /** Bulk moves, by list or selection: one merchant after the other, until a safety stop or an operator ends it. */
 import { z } from 'zod';
-import { PuenteError, type Said, type Sentence, type Spoken } from '../../error.ts';
+import { PuenteError, type Said, type Sentence } from '../../error.ts';
 import { encoded, quoted, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { tickOf } from '../../proxy/clock.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import { merchantSettings, routedKinds, stages, type Trip } from '../../proxy/routing/merchant.ts';
+import { merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
-import { DAY_MS, iso, listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
+import { listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
+import { inAnyCase, is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
+import { isBack, nextStep, type StopSeen, summary, withItemState } from './bulk-decision.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
@@ -44,7 +45,7 @@ export const bulkAsk = z
       .min(1)
       .max(100_000)
       .exactOptional()
-      .describe('moves a UTC day (default: the setting moves.bulk_per_day)'),
+      .describe('moves a UTC day (default: the setting moves.bulk_per_day; all where all go to legacy)'),
     reason,
     new: is_new,
   })
@@ -78,7 +79,7 @@ export const bulkItemQuery = z.strictObject({
  * forbidden for an override without the role approver; not_found for merchants or units that were never seen.
  */
 export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Promise<BulkView> {
-  const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
+  const { target, reason: why } = ask;
   if (target.override && !isEnough(person.role, 'approver'))
     throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
   const selection = ask.items === undefined ? await selected(ports, ask, ask, MOST_ITEMS) : [];
@@ -89,14 +90,18 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   const units = unitsOf(target);
   if (units.length > 0) for (const id of ids) await merchantToChange(ports, id, ask, units);
   const now = ports.clock.now();
+  const to_move: BulkItem[] = items.map(({ merchant_id, ...own }) => {
+    return { merchant_id, state: 'waiting', detail: '', at: null, own };
+  });
+  const usual = to_move.every((one) => isBack(target, one)) ? items.length : ports.settings.moves.bulk_per_day;
   const bulk: BulkMove = {
     id: ports.memory.ids.legacyId(now),
     move: target,
     reason: why,
     who: person.name,
-    per_day,
+    per_day: ask.per_day ?? usual,
     ramp: null,
-    items: items.map(({ merchant_id, ...own }) => ({ merchant_id, state: 'waiting', detail: '', at: null, own })),
+    items: to_move,
     state: 'running',
     detail: '',
     created_at: now,
@@ -139,7 +144,7 @@ export async function viewBulk(ports: Ports, id: string, page: z.infer<typeof bu
 
 /** Aborts a bulk move; merchants that were moved stay moved. @throws PuenteError refused when it has already ended. */
 export async function abortBulk(ports: Ports, id: string, why: string, person: Person): Promise<BulkView> {
-  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+  return oneAtATime(ports, id, async () => {
     const bulk = await foundBulk(ports, id);
     if (bulk.state !== 'running')
       throw new PuenteError(
@@ -154,6 +159,14 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
     return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
   });
+}
+
+/**
+ * Of this process by a mutex; what another one has changed meanwhile is read again.
+ * @param change right on any revision of the bulk move or ramp, which it reads.
+ */
+export function oneAtATime<Result>(ports: Ports, id: string, change: () => Promise<Result>): Promise<Result> {
+  return ports.memory.mutex.run(`bulk ${id}`, () => inAnyCase(change));
 }
 
 function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
@@ -198,73 +211,6 @@ function bulkLine({ ramp: _ramp, items, detail, ...move }: BulkMove): Omit<BulkV
   return { ...shown(move), state, detail: text, detail_said, summary: sums.text, summary_said: sums.said };
 }
 
-type BulkStep =
-  | { kind: 'move'; item: BulkItem }
-  /** `until` in epoch ms. Each `why` is an encoded message. */
-  | { kind: 'wait'; until: number; why: string }
-  | { kind: 'stop'; why: string }
-  | { kind: 'done'; why: string };
-
-interface StopSeen {
-  merchant_id: string;
-  trip: Trip;
-}
-
-/**
- * The next step. A safety stop after the start ends the bulk move: the next merchant may be harmed too. An older stop
- * refuses only its own merchant.
- * @param stops since the start. @param now epoch ms; the budget is of the UTC day.
- */
-export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
-  const [stop] = stops;
-  if (stop !== undefined) {
-    const { merchant_id: merchant, trip } = stop;
-    return { kind: 'stop', why: encoded(say('bulk.stopped', { merchant, why: readStored(trip.why) })) };
-  }
-  const item = bulk.items.find(({ state }) => state === 'waiting');
-  if (item === undefined) return { kind: 'done', why: encoded(summary(bulk)) };
-  const spent = spentToday(bulk, now);
-  if (spent < bulk.per_day) return { kind: 'move', item };
-  const until = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-  const why = encoded(say('bulk.waits', { spent, per_day: bulk.per_day, goes_on_at: iso(until) }));
-  return { kind: 'wait', until, why };
-}
-
-/** Moves and proposals of the UTC day; refused and skipped merchants don't count. */
-export function spentToday({ items }: Pick<BulkMove, 'items'>, now: number): number {
-  const today = Math.floor(now / DAY_MS);
-  return items.filter(
-    ({ state, at }) => (state === 'moved' || state === 'proposed') && at !== null && Math.floor(at / DAY_MS) === today,
-  ).length;
-}
-
-/** A copy; the summary in `detail` follows. @param now epoch ms. */
-export function withItemState(
-  bulk: BulkMove,
-  item: BulkItem,
-  state: Exclude<BulkItem['state'], 'waiting'>,
-  detail: string,
-  now: number,
-): BulkMove {
-  const after = (one: BulkItem): BulkItem =>
-    one.merchant_id === item.merchant_id ? { ...one, state, detail, at: now } : one;
-  const items = bulk.items.map(after);
-  return { ...bulk, items, detail: encoded(summary({ items })) };
-}
-
-/** How many merchants are in each state. */
-export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
-  const by = Map.groupBy(items, ({ state }) => state);
-  const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;
-  return say('bulk.summary', {
-    moved: count('moved'),
-    proposed: count('proposed'),
-    refused: count('refused'),
-    skipped: count('skipped'),
-    waiting: count('waiting'),
-  });
-}
-
 /** A closed window or a spent budget is checked again this often: a safety stop or an abort must be seen meanwhile. */
 const REST_MS = 1000;
 /** After a step that failed, as by a store that does not answer. */
@@ -275,7 +221,7 @@ const FAILED_REST_MS = 5_000;
  * @returns for how many ms another step is of no use; null: go on at once.
  */
 function stepBulk(ports: Ports, id: string): Promise<number | null> {
-  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+  return oneAtATime(ports, id, async () => {
     const bulk = await ports.store.moves.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;
     const now = ports.clock.now();
@@ -297,32 +243,34 @@ function stepBulk(ports: Ports, id: string): Promise<number | null> {
 }
 
 async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<number | null> {
-  const done = await attempt(ports, bulk, item).catch((error: unknown) => refusalOf(error));
-  const now = ports.clock.now();
-  if (done.state === 'waiting') {
-    await wait(ports, bulk, done.detail);
+  const left = await attempt(ports, bulk, item).catch((error: unknown) => refusalOf(error));
+  if (left === null) return null;
+  if (left.state === 'waiting') {
+    await wait(ports, bulk, left.detail);
     return REST_MS;
   }
-  await ports.store.moves.saveBulkMove(withItemState(bulk, item, done.state, done.detail, now), bulk.revision, null);
+  const after = withItemState(bulk, item, left.state, left.detail, ports.clock.now());
+  await ports.store.moves.saveBulkMove(after, bulk.revision, null);
   return null;
 }
 
-interface Done {
+interface Left {
   /** `waiting`: to be tried again later. */
-  state: BulkItem['state'];
+  state: 'waiting' | 'refused' | 'skipped';
   detail: string;
 }
 
-async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Done> {
+/**
+ * A move or a proposal is written with its line of the bulk move, or not at all: of several processes one makes it, none
+ * after an abort. @returns null when it is made, else why not. @throws PuenteError conflict.
+ */
+async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Left | null> {
   const target = moveTarget.parse({ ...bulk.move, ...item.own });
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
   const judged = await judgeFor(ports, await merchantOf(ports, item.merchant_id), target, person);
   const { judgement } = judged;
-  if (judgement.kind === 'same')
-    return (await movedBefore(ports, bulk, item))
-      ? { state: 'moved', detail: encoded(say('bulk.restarted', {})) }
-      : { state: 'skipped', detail: encoded(say('bulk.there', {})) };
+  if (judgement.kind === 'same') return { state: 'skipped', detail: encoded(say('bulk.there', {})) };
   const rollback = judgement.kind === 'forward' ? await rollbackSince(ports, bulk, item) : undefined;
   if (rollback !== undefined) {
     const why = reasonOf(rollback);
@@ -333,36 +281,29 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Do
     return { state: 'waiting', detail: encoded({ text: closed.what, said: closed.said }) };
   refuseUnlessAllowed(judged);
   const changes = joined(judgement.preview.changes_said, 'bulk.changes');
-  if (judgement.needs === 'approval') {
-    const { id } = await propose(ports, item.merchant_id, target, bulk.reason, person);
-    return {
-      state: 'proposed',
-      detail: encoded(say('bulk.proposed', { changes, id })),
-    };
+  const now = ports.clock.now();
+  if (judgement.needs === 'approval')
+    await propose(ports, item.merchant_id, target, bulk.reason, person, {}, (id) =>
+      withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
+    );
+  else {
+    const after = withItemState(bulk, item, 'moved', encoded(changes), now);
+    await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: after });
   }
-  await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id });
-  return { state: 'moved', detail: encoded(changes) };
+  return null;
 }
 
 /** A merchant's own refusal goes on its line; any other error is a fault of Puente and leaves the merchant waiting. */
-function refusalOf(error: unknown): Done {
-  if (!(error instanceof PuenteError)) throw error;
+function refusalOf(error: unknown): Left {
+  if (!(error instanceof PuenteError) || (error.code !== 'refused' && error.code !== 'bad_request')) throw error;
   const detail = error.said.length === 0 ? error.message : encoded(joined(error.said, 'bulk.and'));
-  if (error.code === 'conflict') return { state: 'waiting', detail };
-  if (error.code === 'refused' || error.code === 'bad_request') return { state: 'refused', detail };
-  throw error;
+  return { state: 'refused', detail };
 }
 
 /** Sentences as one, which keeps their codes. @param code of the message that joins two. */
 export function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Sentence {
   const [first = quoted(''), ...rest] = said.map((one) => say(one.code, one.facts));
   return rest.reduce<Sentence>((before, next) => say(code, { before, next }), first);
-}
-
-/** The process may have ended between the merchant's commit and the bulk move's. */
-async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
-  const [last] = await ports.store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
-  return last?.detail.bulk === bulk.id;
 }
 
 /** @param since epoch ms, for items of older versions. */

@@ -3,7 +3,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { DifferenceGroup, Traffic } from '../../proxy/records/evidence.ts';
-import type { BulkMove } from '../../proxy/records/routing.ts';
+import type { PartOf } from '../../proxy/records/routing.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
@@ -61,8 +61,8 @@ export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before'
 
 /**
  * Saves an allowed move. @param extra further facts for the audit line, such as the proposer.
- * @param bulk of which it is a step, as it is after it: both are written, or neither.
- * @throws PuenteError conflict when the merchant changed since it was judged.
+ * @param part_of of which it is a step: both are written, or neither.
+ * @throws PuenteError conflict when the merchant, or what the move is a step of, changed since it was judged.
  */
 export async function makeMove(
   ports: Ports,
@@ -70,7 +70,7 @@ export async function makeMove(
   why: string,
   person: Person,
   extra: Record<string, unknown> = {},
-  bulk?: BulkMove,
+  part_of: PartOf = {},
 ): Promise<Moved> {
   const { before, after, judgement } = judged;
   ports.memory.failpoint('stage.before_save');
@@ -78,7 +78,7 @@ export async function makeMove(
     { ...before, settings: after },
     before.revision,
     moveAudit(ports, judged, why, person.name, extra),
-    bulk,
+    part_of,
   );
   ports.memory.failpoint('stage.saved');
   ports.log.info('stage moved', { merchant: before.id, action: judgement.preview.changes.join(', ') || 'no change' });

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
-import type { Proposal } from '../../proxy/records/routing.ts';
+import type { BulkMove, Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown, whose } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { merchantOf, type Named } from '../seen.ts';
+import { inAnyCase, merchantOf, type Named } from '../seen.ts';
 import { ofEach } from '../whose.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -34,7 +34,8 @@ export type ProposalView = Shown<Proposal>;
 
 /**
  * Stores a move that was judged and is allowed once a second person agrees. @param extra further facts for the audit line.
- * @throws PuenteError refused when the same move of the merchant already waits.
+ * @param bulkWith the bulk move that proposes it, after this step: both are written, or neither.
+ * @throws PuenteError refused when the same move of the merchant already waits, conflict when the bulk move was changed.
  */
 export function propose(
   ports: Ports,
@@ -43,6 +44,7 @@ export function propose(
   why: string,
   person: Person,
   extra: Record<string, unknown> = {},
+  bulkWith?: (id: string) => BulkMove,
 ): Promise<ProposalView> {
   return ports.memory.mutex.run(`propose ${merchant_id}`, async () => {
     const first = await waitingFor(ports, merchant_id, target);
@@ -64,7 +66,11 @@ export function propose(
       decided_at: null,
     };
     const line = audit(ports, proposal, 'move proposed', person.name, why);
-    await ports.store.moves.saveProposal(proposal, { ...line, detail: { ...line.detail, ...extra } });
+    await ports.store.moves.saveProposal(
+      proposal,
+      { ...line, detail: { ...line.detail, ...extra } },
+      bulkWith?.(proposal.id),
+    );
     return view(ports, proposal);
   });
 }
@@ -113,11 +119,14 @@ export async function viewProposal(
 }
 
 /**
- * Judges the proposed move again, and makes it.
+ * Judges the proposed move again, and makes it: the move and the approval are written together, or neither.
  * @throws PuenteError forbidden for the proposer or a lower role, refused when ended or not allowed, not_found.
  */
 export function approveMove(ports: Ports, id: string, why: string, person: Person): Promise<Moved> {
   return ports.memory.mutex.run(`proposal ${id}`, async () => {
+    const { merchant_id } = await found(ports, id);
+    // Read first: a rollback before it is found by `waiting`, a later one makes the move a conflict.
+    const merchant = await merchantOf(ports, merchant_id);
     const proposal = await waiting(ports, id);
     refuseUnlessApprover(person);
     if (proposal.proposed_by === person.name)
@@ -125,23 +134,21 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
         'forbidden',
         say('refusal.own_proposal', { name: person.name, command: 'moves decline', id }),
       );
-    const judged = await judgeFor(
-      ports,
-      await merchantOf(ports, proposal.merchant_id),
-      moveTarget.parse(proposal.move),
-      person,
-    );
+    const judged = await judgeFor(ports, merchant, moveTarget.parse(proposal.move), person);
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
     const extra = { proposal: id, proposed_by, proposed_because, ...(await fileOf(ports, proposal)) };
-    // Somebody has made it meanwhile.
-    const is_nothing = isNothing(judged);
-    const { before, judgement } = judged;
-    const moved = is_nothing
-      ? { ...merchantView(ports, before), judgement }
-      : await makeMove(ports, judged, why, person, extra);
-    await decide(ports, proposal, 'approved', person.name, is_nothing ? why : null);
-    return moved;
+    const approved = decided(ports, proposal, 'approved', person.name);
+    try {
+      if (!isNothing(judged)) return await makeMove(ports, judged, why, person, extra, { proposal: approved });
+      // Somebody has made it meanwhile.
+      await ports.store.moves.saveProposal(approved, audit(ports, approved, 'move approved', person.name, why));
+      return { ...merchantView(ports, merchant), judgement: judged.judgement };
+    } catch (error) {
+      // Another process may have decided it: that is said first.
+      await waiting(ports, id);
+      throw error;
+    }
   });
 }
 
@@ -176,24 +183,32 @@ export async function withdrawAll(
 ): Promise<void> {
   for (const proposal of await ports.store.moves.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
     await ports.memory.mutex.run(`proposal ${proposal.id}`, async () => {
-      const now = await ports.store.moves.proposal(proposal.id);
-      if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why, extra);
+      // Another process may decide it first.
+      await inAnyCase(async () => {
+        const now = await ports.store.moves.proposal(proposal.id);
+        if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why, extra);
+      });
     });
 }
 
-/** @param why null: another audit line has the reason. */
+type Decision = Exclude<Proposal['state'], 'waiting'>;
+
+function decided({ clock }: Ports, proposal: Proposal, state: Decision, who: string): Proposal {
+  return { ...proposal, state, decided_by: who, decided_at: clock.now() };
+}
+
 async function decide(
   ports: Ports,
   proposal: Proposal,
-  state: Exclude<Proposal['state'], 'waiting'>,
+  state: Decision,
   who: string,
-  why: string | null,
+  why: string,
   extra: Record<string, unknown> = {},
 ): Promise<ProposalView> {
-  const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: ports.clock.now() };
-  const line = why === null ? null : audit(ports, decided, `move ${state}`, who, why);
-  await ports.store.moves.saveProposal(decided, line && { ...line, detail: { ...line.detail, ...extra } });
-  return view(ports, decided);
+  const after = decided(ports, proposal, state, who);
+  const line = audit(ports, after, `move ${state}`, who, why);
+  await ports.store.moves.saveProposal(after, { ...line, detail: { ...line.detail, ...extra } });
+  return view(ports, after);
 }
 
 async function waiting(ports: Ports, id: string): Promise<Proposal> {

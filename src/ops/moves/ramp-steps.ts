@@ -204,7 +204,7 @@ async function makeStep(
   const line = await newestOf(ports);
   const detail = waits ? encoded(wentBack(ramp, item, to)) : '';
   const after = changed(ramp, item, { detail, at, line, ramp: place });
-  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: step }, after);
+  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: step }, { bulk: after });
   if (waits) look.stopped ??= merchant.id;
   return { ...after, revision: ramp.revision + 1 };
 }

@@ -12,7 +12,7 @@ import type { Ports } from '../ports.ts';
 import { merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
-import { bulkQuery, isSince } from './bulk.ts';
+import { bulkQuery, isSince, oneAtATime } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
@@ -209,7 +209,7 @@ export function changeRamp(
   why: string,
   person: Person,
 ): Promise<RampView> {
-  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+  return oneAtATime(ports, id, async () => {
     const ramp = await foundRamp(ports, id);
     const { from, to, action } = CHANGES[change];
     if (!from.some((state) => state === ramp.state))

@@ -205,7 +205,7 @@ const parts = {
   notices: z.array(
     z.object({
       topic: z.string(),
-      made: count,
+      made: count.describe('without those that a newer one of the same topic and id replaced (`superseded`)'),
       delivered: count,
       retried: count.describe('needed more than one attempt'),
       pending: count,
@@ -224,7 +224,9 @@ const parts = {
     .describe('attempts at the notices made in the period, the worst receiver first'),
   notice_days: z
     .array(z.object({ day, made: count, delivered: count, pending: count, stuck: count, dead: count }))
-    .describe('by the day on which they were made, in their present state; stuck is a part of pending'),
+    .describe(
+      'by the day on which they were made, in their present state, without superseded ones; stuck is a part of pending',
+    ),
   incidents: z.array(decisionLine),
   decisions: z.array(decisionLine),
   assumptions: z.array(

@@ -1,6 +1,5 @@
 /** The list of sales of both lanes: found by merchant, unit, state, amount, time and reference, in pages. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
@@ -172,10 +171,6 @@ const exactly = (text: string | undefined): number | undefined =>
 
 function filterOf(ports: Ports, query: z.infer<typeof salesQuery>, steps: readonly number[]): SaleFilter {
   const { unit, state, family, reference, since, until } = query;
-  if (since !== undefined && until !== undefined && until <= since) {
-    const window = { since_at: iso(since), until_at: iso(until) };
-    throw new PuenteError('bad_request', say('refusal.empty_window', window));
-  }
   const [from, to] = [exactly(query.amount_from), exactly(query.amount_to)];
   return defined({
     unit,

@@ -134,6 +134,12 @@ export interface BulkMove {
   revision: number;
 }
 
+/** What a move of a merchant is a step of, each as it is after the move: a bulk move or ramp, with its revision before. */
+export interface PartOf {
+  bulk?: BulkMove | undefined;
+  proposal?: Proposal;
+}
+
 export interface OpenCount {
   merchant_id: string;
   /** Open sales of each lane. */

@@ -5,7 +5,8 @@ import { PuenteError } from '../../../src/error.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
-import { parsed } from '../../../src/ops/api/route.ts';
+import { SOLE_OWNER } from '../../../src/ops/api/person.ts';
+import { type OpsParts, parsed, runRow } from '../../../src/ops/api/route.ts';
 import { html, saysAll, withCode } from '../../../src/ops/html.ts';
 
 const words = loadWords();
@@ -97,4 +98,23 @@ describe('what is wrong with what was sent', () => {
       'share: uma fração é uma porcentagem de 0 a 100. id: Demasiado grande: esperava que o texto tivesse &lt;= 1 caracteres. shar e other não são campos conhecidos; aceita-se share e id.',
     );
   });
+});
+
+describe('a window that ends before it begins', () => {
+  const windows = opsRoutes.filter(({ body, query }) => {
+    const names = Object.keys(
+      z.toJSONSchema(body ?? query ?? z.object(), { io: 'input', unrepresentable: 'any' }).properties ?? {},
+    );
+    return names.includes('since') && names.includes('until');
+  });
+
+  it.each(windows)('is refused by $method $path, which would list nothing', async (row) => {
+    const asked = { since: '2026-02-01T00:00:00Z', until: '2026-02-01T00:00:00Z' };
+    const body = row.body === undefined ? undefined : { ...asked, reason: 'a test asks' };
+    const query = row.body === undefined ? asked : {};
+    const call = { path: {}, query, body, person: SOLE_OWNER, signal: new AbortController().signal };
+    await expect(runRow(row, {} as OpsParts, call)).rejects.toMatchObject({ said: [{ code: 'refusal.empty_window' }] }); // it is refused before anything is read
+  });
+
+  it('is one that ten rows could be asked for', () => expect(windows.length).toBeGreaterThan(9));
 });

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { nextStep, spentToday, startBulkMoves, summary, viewBulk, withItemState } from '../../../src/ops/moves/bulk.ts';
+import { startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
+import { nextStep, spentToday, summary, withItemState } from '../../../src/ops/moves/bulk-decision.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import type { Loop } from '../../../src/proxy/loop.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
@@ -69,6 +70,16 @@ describe('the next step', () => {
     const bulk = bulkWith([item('700100300', 'moved', NOW), item('700100400')]);
     const step = nextStep(bulk, [{ merchant_id: '700100300', trip: tripAt(NOW) }], NOW);
     expect(step).toMatchObject({ kind: 'stop', why: expect.stringContaining('700100300') });
+  });
+
+  it('takes those that go back to legacy there first, whatever stop there is: it may be why', () => {
+    const own = { stage: 'legacy' };
+    const bulk = bulkWith([item('700100300', 'moved', NOW), item('700100400'), { ...item('700100500'), own }]);
+    const stops = [{ merchant_id: '700100300', trip: tripAt(NOW) }];
+    expect(nextStep(bulk, stops, NOW)).toMatchObject({ kind: 'move', item: { merchant_id: '700100500' } });
+    const back = { ...bulk, move: { stage: 'legacy' }, items: bulk.items.slice(0, 2) };
+    expect(nextStep(back, stops, NOW)).toMatchObject({ kind: 'move', item: { merchant_id: '700100400' } });
+    expect(nextStep({ ...back, items: back.items.slice(0, 1) }, stops, NOW)).toMatchObject({ kind: 'stop' });
   });
 
   it('is the end when nobody waits', () => {

@@ -121,7 +121,7 @@ describe('armed', () => {
   it('a bulk move stops at the first stop among its merchants', async () => {
     await arm(BRAZIL, 'armed');
     const items = [{ merchant_id: BRAZIL, stage: 'canary', share: 99 }, { merchant_id: MEXICO }];
-    const ask = { target: { stage: 'legacy' }, items, per_day: 1, reason: 'one a day', new: true };
+    const ask = { target: { stage: 'shadow' }, items, per_day: 1, reason: 'one a day', new: true };
     const { id } = (await bench.as(BEN, 'POST', '/api/bulk', ask)).body as { id: string };
     const bulk = async () =>
       (await bench.as(ANA, 'GET', `/api/bulk/${id}`)).body as {

@@ -176,7 +176,9 @@ function itKeepsBulkMoves(harness: Harness): void {
     const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const settings = merchantSettings.parse({ stage: 'shadow' });
     const move = (revision: number, of: BulkMove) =>
-      store.merchants.saveMerchant({ ...made, settings }, revision, auditOf('moved'), { ...of, detail: 'moved one' });
+      store.merchants.saveMerchant({ ...made, settings }, revision, auditOf('moved'), {
+        bulk: { ...of, detail: 'moved one' },
+      });
     for (const [revision, of] of [
       [1, { ...bulk, revision: 7 }],
       [7, bulk],
@@ -187,6 +189,27 @@ function itKeepsBulkMoves(harness: Harness): void {
     expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, revision: 2 });
     expect(await store.moves.bulkMove('one')).toMatchObject({ detail: 'moved one', revision: 2 });
     expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['moved', 'made']);
+  });
+
+  it('writes a proposal with the move that it was about, or with the bulk move that proposes it, or neither', async () => {
+    const bulk = await store.moves.saveBulkMove(newBulk('one'), 0, null);
+    const propose = (revision: number) =>
+      store.moves.saveProposal(newProposal('one'), auditOf('proposed'), { ...bulk, revision, detail: 'proposed one' });
+    await expect(propose(7)).rejects.toMatchObject({ code: 'conflict' });
+    expect([await store.moves.proposal('one'), await store.moves.bulkMove('one')]).toEqual([null, bulk]);
+    await propose(1);
+    expect(await store.moves.bulkMove('one')).toMatchObject({ detail: 'proposed one', revision: 2 });
+    const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const approve = (revision: number, proposal = newProposal('one', { state: 'approved' })) =>
+      store.merchants.saveMerchant({ ...made, site: 'MLB' }, revision, auditOf('moved'), { proposal });
+    await expect(approve(7)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.moves.proposal('one')).toMatchObject({ state: 'waiting' });
+    await approve(1);
+    expect(await store.moves.proposal('one')).toMatchObject({ state: 'approved' });
+    // It is decided: the merchant stays as it is.
+    await expect(approve(2, newProposal('one', { state: 'declined' }))).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ site: 'MLB', revision: 2 });
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['moved', 'made', 'proposed']);
   });
 
   it('leaves nothing of an erased merchant in its bulk moves and ramps but its place', async () => {

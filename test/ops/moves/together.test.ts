@@ -1,0 +1,200 @@
+/** Two processes on one store, whose operators decide the same in one moment: each is told what became of it, and nothing is made twice or by halves. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../../src/ops/fields.ts';
+import { abortBrownout, scheduleBrownout, viewBrownouts } from '../../../src/ops/moves/brownouts.ts';
+import { abortBulk, startBulk, startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
+import { rollBack } from '../../../src/ops/moves/move.ts';
+import { approveMove, declineMove, propose, viewProposals } from '../../../src/ops/moves/proposals.ts';
+import { changeRamp } from '../../../src/ops/moves/ramp.ts';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
+import { merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
+import type { StoreMethods } from '../../../src/store/engine.ts';
+import { BEN, EVA, eventually } from '../../kit.ts';
+import { portsAt } from '../../proxy/routing/lane-ports.ts';
+import { auditOf, NOON, newMerchant } from '../../store/contract/harness.ts';
+import { newBulk } from '../../store/contract/moves.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
+
+const MERCHANTS = ['700100200', '700100300', '700100400'] as const;
+const [first] = MERCHANTS;
+const TO_SHADOW = { stage: 'shadow', override: false } as const;
+const page = { skip: 0, limit: 500 };
+const signal = new AbortController().signal;
+const because = { reason: 'tills stand still', new: false };
+
+let store: Store;
+/** What the other process does before one write or read of the first one; once. */
+let meanwhile: Partial<Record<keyof StoreMethods, () => Promise<unknown>>>;
+
+beforeEach(async () => {
+  meanwhile = {};
+  store = await openOwnStore({ now: () => NOON });
+  for (const id of MERCHANTS) await put(id, 'legacy');
+});
+afterEach(() => store.close());
+
+async function put(id: string, stage: Stage): Promise<void> {
+  const settings = merchantSettings.parse({ stage });
+  const revision = (await store.merchants.merchant(id))?.revision ?? 0;
+  const merchant = newMerchant({ id, settings, sealed_notice_url: null, sealed_notice_secret: null });
+  await store.merchants.saveMerchant(merchant, revision, { ...auditOf('made'), subject: id });
+}
+
+/** A process; `meanwhile` happens in the middle of its work alone. */
+function first_process(settings: Partial<Ports['settings']['moves']> = {}): Ports {
+  const { merchants, moves } = store;
+  const before = async (name: keyof typeof meanwhile): Promise<void> => {
+    const act = meanwhile[name];
+    delete meanwhile[name];
+    await act?.();
+  };
+  const interrupted = withMethods(store, {
+    merchant: async (id) => before('merchant').then(() => merchants.merchant(id)),
+    saveMerchant: async (...of) => before('saveMerchant').then(() => merchants.saveMerchant(...of)),
+    saveProposal: async (...of) => before('saveProposal').then(() => moves.saveProposal(...of)),
+    saveBulkMove: async (...of) => before('saveBulkMove').then(() => moves.saveBulkMove(...of)),
+  });
+  return other_process(settings, interrupted);
+}
+
+function other_process(settings: Partial<Ports['settings']['moves']> = {}, of = store): Ports {
+  const ports = portsAt(of, () => NOON);
+  return { ...ports, settings: { ...ports.settings, moves: { ...ports.settings.moves, ...settings } } };
+}
+
+const stageOf = async (id: string = first) => (await store.merchants.merchant(id))?.settings.stage;
+const decisions = async (subject: string = first) =>
+  (await store.audit.auditsOf({ subject }, 9)).map(({ action }) => action).filter((action) => action !== 'made');
+
+describe('an approval', () => {
+  const approved = (ports: Ports, id: string) => approveMove(ports, id, 'agreed', EVA);
+  const proposed = async () => (await propose(other_process(), first, TO_SHADOW, 'first look', BEN)).id;
+
+  it('of a move that is declined meanwhile moves nothing, and says so', async () => {
+    const id = await proposed();
+    meanwhile.saveMerchant = () => declineMove(other_process(), id, 'not before the holidays', EVA);
+    await expect(approved(first_process(), id)).rejects.toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining('declined'),
+    });
+    expect([await stageOf(), await decisions()]).toEqual(['legacy', ['move declined', 'move proposed']]);
+    expect(await viewProposals(other_process(), {})).toMatchObject([{ id, state: 'declined' }]);
+  });
+
+  it.each(['merchant', 'saveMerchant'] as const)('is undone by no later one of a rollback (before %s)', async (at) => {
+    await put(first, 'shadow');
+    const id = (await propose(other_process(), first, { stage: 'canary', share: 5, override: true }, 'week 1', BEN)).id;
+    meanwhile[at] = () => rollBack(other_process(), first, because, BEN);
+    await expect(approved(first_process(), id)).rejects.toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining('withdrawn'),
+    });
+    expect([await stageOf(), await decisions()]).toEqual(['legacy', ['move withdrawn', 'rollback', 'move proposed']]);
+  });
+
+  it('that comes with a rollback withdraws the move in its process, and the rollback is answered as made', async () => {
+    await put(first, 'shadow');
+    const id = (await propose(other_process(), first, { stage: 'canary', share: 5, override: true }, 'week 1', BEN)).id;
+    meanwhile.saveProposal = () => approved(other_process(), id).catch(() => undefined);
+    expect(await rollBack(first_process(), first, because, BEN)).toMatchObject({ result: 'rolled_back' });
+    expect(await viewProposals(other_process(), {})).toMatchObject([{ state: 'withdrawn' }]);
+  });
+});
+
+describe('a bulk move', () => {
+  const started = (ports: Ports) =>
+    startBulk(ports, { target: TO_SHADOW, merchants: [...MERCHANTS], reason: 'wave 1', new: false }, BEN);
+  const states = async (id: string) => (await viewBulk(other_process(), id, page)).items.map(({ state }) => state);
+
+  /** Runs the loop of a process until the bulk move has ended. */
+  async function run(ports: Ports, id: string): Promise<void> {
+    const loop = startBulkMoves(ports, async () => null);
+    await eventually(
+      () => viewBulk(other_process(), id, page),
+      ({ state }) => state !== 'running',
+    );
+    await loop.stop();
+  }
+
+  it('that is aborted at the commit of a step has moved no merchant that it says it skipped', async () => {
+    const { id } = await started(other_process());
+    meanwhile.saveMerchant = () => abortBulk(other_process(), id, 'a till was updated', BEN);
+    await run(first_process(), id);
+    expect(await states(id)).toEqual(['skipped', 'skipped', 'skipped']);
+    expect(await Promise.all(MERCHANTS.map(stageOf))).toEqual(['legacy', 'legacy', 'legacy']);
+  });
+
+  it('of which two processes make each step is as if one had', async () => {
+    const { id } = await started(other_process());
+    meanwhile.saveMerchant = () => run(other_process(), id);
+    await run(first_process(), id);
+    const { items } = await viewBulk(other_process(), id, page);
+    expect(items.map(({ state, detail }) => [state, detail])).toEqual(
+      MERCHANTS.map(() => ['moved', 'devices: legacy to shadow, intents: legacy to shadow, QR: legacy to shadow']),
+    );
+    expect(await Promise.all(MERCHANTS.map(decisions))).toEqual(MERCHANTS.map(() => ['stage']));
+  });
+
+  it('that only proposes refuses no merchant that another process has just proposed', async () => {
+    const second = { second_approver: true };
+    const { id } = await started(other_process(second));
+    meanwhile.saveProposal = () => run(other_process(second), id);
+    await run(first_process(second), id);
+    expect(await states(id)).toEqual(['proposed', 'proposed', 'proposed']);
+    expect(await viewProposals(other_process(), { state: 'waiting' })).toHaveLength(3);
+  });
+
+  it('to legacy takes all of a fleet there today, whatever the usual budget is, unless it was given one', async () => {
+    for (const id of MERCHANTS) await put(id, 'orders');
+    const ports = other_process({ bulk_per_day: 1 });
+    const target = { stage: 'legacy', override: false } as const;
+    const back = { target, merchants: [...MERCHANTS], reason: 'orders fails', new: false };
+    expect((await startBulk(ports, { ...back, per_day: 2 }, BEN)).per_day).toBe(2);
+    const { id, per_day } = await startBulk(ports, back, BEN);
+    await run(ports, id);
+    expect([per_day, await Promise.all(MERCHANTS.map(stageOf))]).toEqual([3, ['legacy', 'legacy', 'legacy']]);
+    const items = MERCHANTS.map((merchant_id, nth) => ({
+      merchant_id,
+      ...(nth === 0 ? { stage: 'shadow' as const } : {}),
+    }));
+    const mixed = await startBulk(ports, { target, items, reason: 'wave 2', new: false }, BEN);
+    expect(mixed.per_day).toBe(1);
+  });
+
+  it('is aborted, and a ramp paused, whatever step another process makes in that moment', async () => {
+    const { id } = await started(other_process());
+    const touch = async (one: string): Promise<void> => {
+      const bulk = await store.moves.bulkMove(one);
+      if (bulk !== null) await store.moves.saveBulkMove({ ...bulk, detail: 'a step' }, bulk.revision, null);
+    };
+    meanwhile.saveBulkMove = () => touch(id);
+    expect(await abortBulk(first_process(), id, 'a till was updated', BEN)).toMatchObject({ state: 'aborted' });
+    const ramp = { steps: [5, 100], soak_ms: HOUR_MS, min_sales: 3, approved_by: null };
+    await store.moves.saveBulkMove(newBulk('a-ramp', { items: [], ramp }), 0, null);
+    meanwhile.saveBulkMove = () => touch('a-ramp');
+    expect(await changeRamp(first_process(), 'a-ramp', 'pause', 'a holiday', BEN)).toMatchObject({ state: 'paused' });
+  });
+});
+
+it('a brown-out whose abort was cut off is in force until it is aborted for the others, too', async () => {
+  const window = { merchants: [...MERCHANTS], from: NOON, until: NOON + HOUR_MS, reason: 'drill 1', new: false };
+  const { id } = await scheduleBrownout(other_process(), window, EVA.name);
+  const listed = async () => (await viewBrownouts(other_process(), undefined, signal)).map(({ state }) => state);
+  let saved = 0;
+  const ends = withMethods(store, {
+    saveMerchant: async (...of) => {
+      if (++saved > 1) throw new Error('the process ended');
+      return store.merchants.saveMerchant(...of);
+    },
+  });
+  const abort = (of: Store) => abortBrownout(other_process({}, of), id, 'a shop called', BEN.name);
+  await expect(abort(ends)).rejects.toThrow('the process ended');
+  expect(await listed()).toEqual(['running']);
+  expect(await abort(store)).toMatchObject({ state: 'aborted' });
+  expect(await listed()).toEqual(['aborted']);
+  expect(await Promise.all(MERCHANTS.map(decisions))).toEqual(
+    MERCHANTS.map(() => ['brown-out aborted', 'brown-out scheduled']),
+  );
+  await expect(abort(store)).rejects.toMatchObject({ code: 'refused' });
+});
