@@ -35,6 +35,8 @@ const UNSLOTTED_ATTEMPTS = 100;
 
 /** The rule that one link holds a unit, as the errors of the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
+/** The rule that one sale has a merchant order's number, likewise: two processes make the same one in a millisecond. */
+const NUMBER_IS_TAKEN = /links\.merchant_order_id|links_by_merchant_order/;
 
 /**
  * Each opening is one transaction, whose conditions keep a terminal or QR from having live sales in both lanes
@@ -63,10 +65,11 @@ export function openingMethods(
 async function openLink(
   reads: OpeningReads,
   writer: Writer,
-  link: Link,
+  requested: Link,
   decide: (met: Met) => Opening,
   revision: number | undefined,
 ): ReturnType<StoreMethods['openLink']> {
+  let link = requested;
   let cause = '';
   let met: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
@@ -83,6 +86,10 @@ async function openLink(
     const result = await writer.commit({ steps, locks: locksOfLink(link) });
     if (result.kind === 'done') return { opening, link, elsewhere: null };
     cause = result.kind === 'constraint' ? result.text : result.kind;
+    if (NUMBER_IS_TAKEN.test(cause)) {
+      link = { ...link, merchant_order_id: Number(link.merchant_order_id) + 1 };
+      continue;
+    }
     const before = met?.retriable?.legacy_id ?? null;
     met = await inTheWay(reads, link);
     if (revision !== undefined && met.revision !== revision)

@@ -12,6 +12,8 @@ const OPENING_ATTEMPTS = 5;
 
 /** The rule that a payment has one open refund, as the errors of the engines name it. */
 const ANOTHER_IS_OPEN = /refunds\.legacy_id|refunds_open/;
+/** The rule that one refund has a number, likewise: two processes make the same one in a millisecond. */
+const NUMBER_IS_TAKEN = /refunds\.number|refunds_number_key/;
 
 /**
  * `refund` finds one by its id, its legacy number, or upstream's id or reference. `openRefund` @throws PuenteError
@@ -36,7 +38,8 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
     refundsMade: ({ merchant_id, since, until, after, limit }) =>
       made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     refund: async (id) => (await byAnyId.get(id, /^\d{1,18}$/.test(id) ? id : '0', id, id)) ?? null,
-    async openRefund(refund, decide) {
+    async openRefund(requested, decide) {
+      let refund = requested;
       let cause = '';
       for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
         const earlier = await ofLink(refund.legacy_id);
@@ -48,7 +51,8 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
         const result = await writer.commit({ steps: [{ write: 'insert_refund', values, changes: 1 }], locks });
         if (result.kind === 'done') return { opened: true, refund };
         cause = result.kind === 'constraint' ? result.text : 'another one was opened';
-        if (result.kind === 'constraint' && !ANOTHER_IS_OPEN.test(cause)) break;
+        if (NUMBER_IS_TAKEN.test(cause)) refund = { ...refund, number: refund.number + 1 };
+        else if (result.kind === 'constraint' && !ANOTHER_IS_OPEN.test(cause)) break;
       }
       throw new PuenteError(
         'conflict',

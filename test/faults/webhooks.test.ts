@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, startReceiver } from '../kit.ts';
 import { openForAll } from '../open.ts';
-import { idOf, openShop } from '../proxy/http/till.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from '../proxy/http/till.ts';
 import { allHandled, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
 const DAY_MS = 86_400_000;
@@ -86,6 +86,7 @@ describe('a forged event', () => {
     const before = inboxOf(shop.data_dir).length;
     await sendEvent(shop.app.public_url, {
       id: sale.order_id,
+      action: 'order.at_terminal',
       header: (ts, digest) => usualHeader(ts, digest.toUpperCase()),
     });
     expect((await allHandled(shop.data_dir)).slice(before)).toMatchObject([{ verified: 1 }]);
@@ -252,6 +253,25 @@ describe('an event in another shape', () => {
       async () => noticesOf(sale),
       (count) => count === 1,
     );
+  });
+
+  it.each([
+    ['a version that is text', { version: '3' }],
+    ['a status that is null', { status: null }],
+    ['a status that is a number', { status: 7 }],
+  ])('(%s) finds the sale whose create is in doubt by its reference all the same [F111]', async (_name, data) => {
+    const device = shop.freshDevice();
+    await shop.fault({ ...LEFT_IN_DOUBT, when: 'after', times: 'always' });
+    expect((await shop.create(device)).status).toBe(504);
+    const [order] = await shop.orders(device);
+    const { id = '', external_reference } = order ?? {};
+    const body = { type: 'order', user_id: ARGENTINA, data: { id, external_reference, ...data } };
+    expect((await sendEvent(shop.app.public_url, { id, body })).status).toBe(200);
+    await eventually(
+      async () => shop.rows(device)[0],
+      (row) => row?.order_id === id,
+    );
+    await shop.clearFaults();
   });
 
   it.each([

@@ -48,7 +48,8 @@ beforeEach(async () => {
 });
 
 async function received(change: Partial<NewEvent> = {}): Promise<InboxEvent> {
-  await stand.store.events.receiveEvent(newEvent({ received_at: stand.now, reference: REFERENCE, ...change }));
+  const sent = newEvent({ received_at: stand.now, reference: REFERENCE, action: 'order.updated', ...change });
+  await stand.store.events.receiveEvent(sent);
   const event = (await stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 100)).at(-1);
   if (event === undefined) throw new Error('nothing was received');
   return event;
@@ -227,6 +228,88 @@ describe('an event of an order', () => {
   });
 });
 
+describe('an event that its order does not show', () => {
+  const tries = (attempts: number) => ({ state: 'pending', attempts, next_attempt_at: expect.any(Number) });
+  const REFUNDED = { ...PAID, status: 'refunded', status_detail: 'refunded' };
+  const paid = () =>
+    live({
+      ...{ state: 'DONE', legacy_state: 'FINISHED' },
+      order: orderOf(PAID) as unknown as Link['order'], // as parsed
+    });
+  /** Handles the event once more, a minute later. */
+  const again = async (event: InboxEvent, attempts: number): Promise<void> => {
+    stand.now += 60_000;
+    await handleEvent(stand.ports, { ...event, attempts });
+  };
+
+  it.each(['order.processed', 'processed', 'order.canceled', 'order.expired', 'order.failed'])(
+    '(%s of an open one) is read again, because a read may lag [F27]',
+    async (action) => {
+      const link = await live();
+      const event = await received({ action });
+      stand.answers = [reads(), reads(PAID)];
+      await handleEvent(stand.ports, event);
+      expect(saved.at(-1)).toEqual(tries(1));
+      await again(event, 1);
+      expect(saved.at(-1)).toEqual({ ...doneWith('DONE'), attempts: 2 });
+      expect(await stand.stored(link)).toMatchObject({ legacy_state: 'FINISHED' });
+    },
+  );
+
+  it('(a refund of a paid one) is read again, too [F27]', async () => {
+    const link = await paid();
+    const event = await received({ action: 'order.refunded' });
+    stand.answers = [reads(PAID), reads(REFUNDED)];
+    await handleEvent(stand.ports, event);
+    expect(saved.at(-1)).toEqual(tries(1));
+    await again(event, 1);
+    expect(saved.at(-1)).toEqual({ ...doneWith('DONE'), attempts: 2 });
+    expect((await stand.stored(link)).order?.status).toBe('refunded');
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['order.processed', PAID],
+    ['order.canceled', PAID],
+    ['order.refunded', REFUNDED],
+    ['order.refunded', { ...PAID, transactions: { ...PAID.transactions, refunds: [{ id: 'REF1', amount: '1.00' }] } }],
+  ])('(%s) is done as soon as it shows it', async (action, order) => {
+    await live();
+    stand.answers = [reads(order)];
+    expect(await handled({ action })).toEqual([doneWith('DONE')]);
+  });
+
+  it('is done after three more reads, signed or not: it may be forged', async () => {
+    await live();
+    for (const verified of [true, false]) {
+      const event = await received({ action: 'order.processed', verified });
+      for (const attempts of [0, 1, 2]) {
+        stand.answers = [reads()];
+        await again(event, attempts);
+        expect(saved.at(-1)).toEqual(tries(attempts + 1));
+      }
+      stand.answers = [reads()];
+      await again(event, 3);
+      expect(Object(saved.at(-1))).toMatchObject({ state: 'done', attempts: 4 });
+    }
+  });
+
+  it('and is not signed is read again for one of them at a time', async () => {
+    await live();
+    const [first, second] = [
+      await received({ action: 'order.processed', verified: false }),
+      await received({ action: 'order.expired', verified: false }),
+    ];
+    stand.answers = [reads(), reads(), reads(PAID), reads(PAID)];
+    await handleEvent(stand.ports, first);
+    await again(second, 0);
+    expect(saved.map((change) => Object(change).state)).toEqual(['done', 'pending', 'done']);
+    await again(first, 1);
+    // The place is free again.
+    await again(await received({ action: 'order.refunded', verified: false }), 0);
+    expect(saved.slice(3).map((change) => Object(change).state)).toEqual(['done', 'pending']);
+  });
+});
+
 describe('an event that is tried later', () => {
   it.each([
     [0, 2_000],
@@ -251,7 +334,7 @@ describe('an event that is tried later', () => {
     expect(saved.at(-1)).toEqual({ state: 'expired', attempts: 61 });
     expect(stand.counts).toContain('events expired');
     expect(stand.log).toContainEqual(
-      `warn an event matched no order until it expired {"action":"order.processed","order_id":"${orderId(1)}"}`,
+      `warn an event matched no order until it expired {"action":"order.updated","order_id":"${orderId(1)}"}`,
     );
   });
 
@@ -262,7 +345,7 @@ describe('an event that is tried later', () => {
     await handled({ received_at: NOON - PARKED_FOR_MS, ...change });
     expect(saved).toEqual([{ state: 'expired', attempts: 1 }]);
     expect(stand.log).toEqual([
-      `warn an event matched no order until it expired {"action":"order.processed","order_id":"${order_id}"}`,
+      `warn an event matched no order until it expired {"action":"order.updated","order_id":"${order_id}"}`,
     ]);
   });
 

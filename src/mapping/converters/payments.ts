@@ -42,14 +42,6 @@ const feeOf = (type: string): Converter => ({
 });
 
 export const paymentConverters: Readonly<Record<string, Converter>> = {
-  amount_number: {
-    says: "a decimal string to a JSON number with no more than the currency's decimals",
-    convert: (value, { context }) => {
-      const exponent = exponentOf(context);
-      const decimal = decimalText(minorUnits(value, exponent), exponent);
-      return decimal === undefined ? NOTHING : { value: jsonNumber(decimal) };
-    },
-  },
   sale_number: {
     says: "the order's amount as a JSON number; the amount of the create when the order's can't be read",
     convert: (value, { reads, context }) => {
@@ -59,18 +51,20 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     },
   },
   payment_status: {
-    says: 'the status of a payment in the words of the payments API; an unknown one is in_process, never approved',
+    says: "the status of a payment, or its order's where the order lists none, in the words of the payments API; an unknown one is in_process, never approved",
     convert: (value, { reads }) => {
+      const [detail, status = value] = reads;
       // The detail of a payment under review, and of a declined one (`docs/field-notes.md` Spec Order, Orders §3.2).
-      if (reads[0] === 'in_review' && value !== 'failed') return { value: 'in_process' };
-      return { value: PAYMENT_STATUS[String(value)] ?? 'in_process' };
+      if (detail === 'in_review' && status !== 'failed') return { value: 'in_process' };
+      return { value: PAYMENT_STATUS[String(status)] ?? 'in_process' };
     },
   },
   payment_status_detail: {
-    says: '`partially_refunded` where the order says so, `canceled_by_api` is `by_collector`, the rest as it is',
+    says: "`partially_refunded` where the order says so, else that of the payment, `canceled_by_api` as `by_collector`; without one the order's, `processed` as `accredited`",
     convert: (value, { reads }) => {
-      if (reads[0] === 'partially_refunded') return { value: reads[0] };
-      return { value: value === 'canceled_by_api' ? 'by_collector' : String(value) };
+      if (value === 'partially_refunded') return { value };
+      const [detail = value === 'processed' ? 'accredited' : value] = reads;
+      return { value: detail === 'canceled_by_api' ? 'by_collector' : String(detail) };
     },
   },
   refund_number: {
@@ -136,6 +130,10 @@ export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
   approved_sum: {
     says: 'the whole amount once the order is paid, refunded later or not, else 0',
     convert: (_value, given) => ({ value: amountNumber(sumsOf(given)?.sale_minor ?? 0, given.context) }),
+  },
+  paid_sum: {
+    says: 'what the buyer paid, tips, discounts and withdrawn cash included, once the order is paid, else 0',
+    convert: (_value, given) => ({ value: amountNumber(sumsOf(given)?.paid_minor ?? 0, given.context) }),
   },
   refunded_sum: {
     says: 'the refunded amount of it, else 0',

@@ -17,8 +17,9 @@ const PAUSES_MS: readonly number[] = [
   12 * HOUR_MS,
 ];
 const LAST_PAUSE_MS = 24 * HOUR_MS;
-/** A notice that Puente holds waits the first pause of the legacy contract every time. */
+/** A notice that Puente holds waits a tenth of its age, within these: those of a merchant without a receiver stay for ever. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
+const OWN_PART_OF_AGE = 10;
 /** Largest part added to a pause, never subtracted: spreads notices that became due together, e.g. after an outage. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After`, in multiples of the pause. */
@@ -40,14 +41,16 @@ export interface AfterAttempt {
 }
 
 /**
- * A notice that Puente holds (`ours`) is never given up, and waits 15 min each time. One that the receiver refused
- * follows the schedule, and is `dead` only once it is older than the horizon. Source: `docs/architecture.md` Decision
+ * A notice that Puente holds (`ours`) is never given up; a change of its merchant's URL makes it due at once. One that
+ * the receiver refused follows the schedule, and is `dead` only once it is older than the horizon. Source: `docs/architecture.md` Decision
  * 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };
   if (after.outcome === 'ours') {
-    return { state: 'pending', next_attempt_at: after.now + jittered(OWN_PAUSE_MS, after.random) };
+    const part_ms = (after.now - after.created_at) / OWN_PART_OF_AGE;
+    const pause_ms = Math.min(Math.max(OWN_PAUSE_MS, part_ms), LAST_PAUSE_MS);
+    return { state: 'pending', next_attempt_at: after.now + jittered(pause_ms, after.random) };
   }
   if (after.horizon_ms !== null && after.now - after.created_at >= after.horizon_ms) {
     return { state: 'dead', next_attempt_at: after.now };

@@ -4,7 +4,8 @@ import { noteId, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
-import type { Link, LinkState } from './link.ts';
+import { hasEnded, isPaid, type Link, type LinkState } from './link.ts';
+import { nodesOf } from './order-transition.ts';
 import { adoptLost } from './orphans.ts';
 import { lookAtLink, readOrder } from './refresh.ts';
 import { commitOrder } from './settle.ts';
@@ -15,6 +16,8 @@ const READ_INTERVAL_MS = 1_000;
 const RETRY_MS = 2_000;
 /** Tries of an event whose order upstream does not know: about six minutes. */
 const ABSENT_TRIES = 10;
+/** Tries of an event that its order does not show: a quarter of a minute. Polls follow an open order, and the sweep others. */
+const BEHIND_TRIES = 3;
 /** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
@@ -40,8 +43,10 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   noteId(ports, link.legacy_id);
   const order_id = link.order_id ?? event.order_id;
   if (order_id === null) return later(ports, event);
-  const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);
-  if (ports.memory.sales.reads.last(order_id) > event.received_at && link.order_id !== null) return done(ports, event);
+  const last_read_at = ports.memory.sales.reads.last(order_id);
+  const since_read_ms = ports.clock.now() - last_read_at;
+  const is_known = link.order_id !== null && !isBehind(link, event);
+  if (last_read_at > event.received_at && is_known) return done(ports, event);
   // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
   if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
@@ -51,12 +56,29 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
     return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
+  const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
+  if (isBehind(latest, event) && event.attempts < BEHIND_TRIES && deservesMore(ports, event, link))
+    return later(ports, event);
+  const { absent } = ports.memory.sales;
+  if (absent.get(link.legacy_id) === event.sequence) absent.delete(link.legacy_id);
   return done(ports, event, read === 'committed');
 }
 
+/** When a sale shows what an event reports, by the last word of its action; other actions report nothing of use. */
+const SHOWS = new Map<string | undefined, (link: Link) => boolean>([
+  ['processed', isPaid],
+  ['refunded', ({ order }) => order?.status === 'refunded' || nodesOf(order).length > 0],
+  ...['canceled', 'expired', 'failed'].map((end) => [end, hasEnded] as const),
+]);
+
+/** True while a sale does not show what an event reports: the order is read at once, and a read may lag (F27). */
+function isBehind(link: Link, { action }: InboxEvent): boolean {
+  return SHOWS.get(action.split('.').at(-1))?.(link) === false;
+}
+
 /**
- * Signatures of in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so one unsigned event of each
- * create in doubt gets more tries. Unsigned events can be forged, so the others wait for the create's end.
+ * Signatures of in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so one unsigned event of each sale
+ * at a time gets more tries. Unsigned events can be forged, so those of a create in doubt wait for its end.
  */
 function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
   if (verified) return true;

@@ -92,12 +92,20 @@ describe('the end', () => {
     });
   });
 
-  it('never comes for what we held ourselves, and its pace stays', () => {
-    expect(outcomeOf({ outcome: 'ours', attempts: 40, horizon_ms: 1, created_at: 0 })).toEqual({
-      state: 'pending',
-      next_attempt_at: NOW + 15 * MINUTE,
-    });
-  });
+  it.each([
+    [0, 15 * MINUTE],
+    [150 * MINUTE, 15 * MINUTE],
+    [200 * MINUTE, 20 * MINUTE],
+    [5 * 24 * HOUR, 12 * HOUR],
+    [365 * 24 * HOUR, 24 * HOUR],
+    [-HOUR, 15 * MINUTE], // a clock was set back
+  ])(
+    'never comes for what we held ourselves for %i ms: a merchant without a receiver has thousands',
+    (age_ms, pause_ms) => {
+      const held = { outcome: 'ours', attempts: 40, horizon_ms: 1, created_at: NOW - age_ms } as const;
+      expect(outcomeOf(held)).toEqual({ state: 'pending', next_attempt_at: NOW + pause_ms });
+    },
+  );
 
   it('is delivery', () => {
     expect(outcomeOf({ outcome: 'delivered', horizon_ms: 1, created_at: 0 })).toEqual({

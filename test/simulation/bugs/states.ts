@@ -59,8 +59,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/events.ts',
-        from: 'const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);',
-        to: "if (link.order !== null && event.action.startsWith('order.')) { await commitOrder(ports, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(ports.clock.now()).toISOString() }); return done(ports, event); } const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);",
+        from: 'const since_read_ms = ports.clock.now() - last_read_at;',
+        to: "if (link.order !== null && event.action.startsWith('order.')) { await commitOrder(ports, link, { ...link.order, status: event.action.slice(6), last_updated_date: new Date(ports.clock.now()).toISOString() }); return done(ports, event); } const since_read_ms = ports.clock.now() - last_read_at;",
       },
     ],
   },
