@@ -1,8 +1,16 @@
-/** Resources that the tests of a file or block share: opened before the tests, closed after them. */
+/** Resources of tests: shared ones are opened before the tests of a file or block and closed after them. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
 interface Closable {
   close(): unknown;
+}
+
+/** Closes a resource where its scope ends, as in `await using bench = closing(await startBench())`. */
+export function closing<Thing extends Closable>(thing: Thing): Thing & Disposable & AsyncDisposable {
+  return Object.assign(thing, {
+    [Symbol.dispose]: () => void thing.close(),
+    [Symbol.asyncDispose]: async () => void (await thing.close()),
+  });
 }
 
 /** Opens a resource once for all tests of the block. @returns a proxy of the open resource. */

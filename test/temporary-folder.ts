@@ -1,4 +1,4 @@
-/** The folder of a run's temporary files, removed as a whole at its end, with what killed processes left there. */
+/** The folder of a run's temporary files, removed as a whole at its end, so that no test has to remove its own small ones. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

@@ -8,14 +8,13 @@ export interface Route {
   name: string;
   /** A regular expression for the whole path, in the syntax that JavaScript and PCRE share. */
   path: string;
-  /** Set where a path has several methods. */
-  method?: 'GET' | 'POST' | 'PUT';
-  status: number;
+  /** 200 if missing. */
+  status?: number;
   text: string;
   /** Whether the body is read to its end before the answer, because the answer or the case needs it. */
-  reads_body: boolean;
+  reads_body?: true;
   /** Whether requests are logged: `order`, `intent` and `completion` are compared with what was answered and stored. */
-  counted: boolean;
+  counted?: true;
 }
 
 /** Digits of a request's number, which is in the ids of its unit and order, so that upstream needs no memory. */
@@ -58,34 +57,22 @@ export const routes: readonly Route[] = [
   {
     name: 'order-final',
     path: ORDER.replace('[NFQ]', 'F'),
-    status: 200,
     text: order('path', 'F', '', '"status":"processed","status_detail":"accredited"', '$born_later'),
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'order-new',
     path: ORDER.replace('[NFQ]', 'N'),
-    status: 200,
     text: order('path', 'N', '', '"status":"created"', '$born'),
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'order-qr',
     path: ORDER.replace('[NFQ]', 'Q'),
-    status: 200,
     text: order('path', 'Q', '', '"status":"created"', '$born'),
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'order-canceled',
     path: `${ORDER}/cancel`,
-    status: 200,
     text: order('path', '$path_kind', '', '"status":"canceled"', '$born_later'),
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'intent',
@@ -98,7 +85,6 @@ export const routes: readonly Route[] = [
   {
     name: 'completion',
     path: '/v1/messages',
-    status: 200,
     text: `{"id":"msg_01BENCH","type":"message","role":"assistant","model":"claude-bench","content":[{"type":"text","text":"$body_reference ${'x'.repeat(500)}"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":64}}`,
     reads_body: true,
     counted: true,
@@ -106,75 +92,51 @@ export const routes: readonly Route[] = [
   {
     name: 'intent-read',
     path: '/point/integration-api/payment-intents/(?<path_number>[0-9a-f-]{36})',
-    status: 200,
     text: '{"id":"$path_number","state":"OPEN","amount":1500,"device_id":"BENCH","payment":{"type":"credit_card","installments":1},"additional_info":{"external_reference":"untouched","print_on_terminal":true}}',
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'merchant-order',
     path: '/merchant_orders/(?<path_number>[0-9]+)',
-    status: 200,
     text: '{"id":$path_number,"status":"opened","external_reference":"untouched","preference_id":"","payments":[],"shipments":[],"collector":{"id":700100200,"nickname":"BENCH"},"marketplace":"NONE","total_amount":301,"paid_amount":0,"refunded_amount":0,"order_status":"payment_required","items":[{"title":"Coffee","unit_price":150.5,"quantity":2}]}',
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'merchant-order-search',
     path: '/merchant_orders/search',
-    status: 200,
     text: '{"elements":[],"next_offset":0,"total":0}',
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'payment-search',
     path: '/v1/payments/search',
-    status: 200,
     text: '{"paging":{"total":0,"limit":30,"offset":0},"results":[]}',
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'payment',
     path: `/v1/payments/7(?<path_number>[0-9]{${NUMBER_DIGITS}})`,
-    status: 200,
     text: `${PAYMENT},"transaction_amount":15,"transaction_amount_refunded":0,"currency_id":"ARS","collector_id":700100200,"operation_type":"regular_payment","payment_method_id":"visa","payment_type_id":"credit_card","installments":1,"date_created":"$born","date_approved":"$born_later","date_last_updated":"$born_later","refunds":[],"captured":true,"live_mode":true,"metadata":{}}`,
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'account',
     path: '/users/me',
-    status: 200,
     text: '{"id":700100200,"nickname":"BENCH","site_id":"MLA","country_id":"AR"}',
-    reads_body: false,
-    counted: false,
   },
   {
     name: 'event',
     path: '/webhooks/orders',
-    status: 200,
     text: '{"received":true}',
     reads_body: true,
-    counted: false,
   },
-  { name: 'notice', path: '/bench/notices', status: 200, text: '{}', reads_body: true, counted: true },
+  { name: 'notice', path: '/bench/notices', text: '{}', reads_body: true, counted: true },
   {
     name: 'proxied',
     path: '/v1/customers',
-    status: 200,
     text: `{"id":"700100200-customer","email":"buyer@example.com","description":"${'x'.repeat(500)}"}`,
     reads_body: true,
-    counted: false,
   },
   {
     name: 'upload',
     path: '/v1/documents',
-    status: 200,
     text: '{"id":"document","status":"received"}',
     reads_body: true,
-    counted: false,
   },
 ];
 

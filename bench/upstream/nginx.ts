@@ -48,7 +48,7 @@ ${routes.map((route) => location(route, directory)).join('\n')}
  * `return` alone would answer before the body has arrived. `mirror` makes nginx read it (and drops the copy); the
  * missing file then leads to the answer, which can use the body.
  */
-function location({ name, path, status, text, reads_body, counted }: Route, directory: string): string {
+function location({ name, path, status = 200, text, reads_body, counted }: Route, directory: string): string {
   const log = counted ? `access_log ${directory}/${name}.log numbers buffer=64k flush=100ms; ` : '';
   const answer = `return ${status} '${text}';`;
   const where = /[(\\[]/.test(path) ? `~ "^${path}$"` : `= ${path}`;

@@ -56,7 +56,8 @@ function answer(request: IncomingMessage, response: ServerResponse, { route, see
     }
     if (route.counted)
       seen.push(`${read.body_number ?? read.path_number ?? ''} ${request.headers['x-idempotency-key'] ?? ''}`);
-    send(response, route.status, Buffer.from(route.text.replace(/\$(\w+)/g, (_all, name: string) => read[name] ?? '')));
+    const text = route.text.replace(/\$(\w+)/g, (_all, name: string) => read[name] ?? '');
+    send(response, route.status ?? 200, Buffer.from(text));
   });
 }
 

@@ -2,7 +2,7 @@
  * A till with a card terminal, like Odoo's `pos_mercado_pago`, on the legacy API (`docs/field-notes.md` Point §4.1).
  */
 import type { Answer } from '../http.ts';
-import { fieldsOf, type Sale, type Shop } from './shop.ts';
+import { fieldsOf, noteSale, type Sale, type Shop } from './shop.ts';
 
 export const POINT = '/point/integration-api';
 
@@ -31,18 +31,7 @@ export async function tryIntent(
   const answer = await askIntent(shop, device, reference, amount_minor, extras.body);
   const { id } = Object(answer.body) as { id?: string }; // refusals have none
   if (answer.status >= 300 || id === undefined) return { sale: null, answer };
-  const sale: Sale = {
-    family: 'point',
-    unit: device,
-    reference,
-    id,
-    amount_minor,
-    state: 'OPEN',
-    payment_id: null,
-    refunded: false,
-    born: null,
-  };
-  shop.sales.push(sale);
+  const sale = noteSale(shop, { family: 'point', unit: device, reference, id, amount_minor, state: 'OPEN' });
   await readIntent(shop, sale);
   return { sale, answer };
 }

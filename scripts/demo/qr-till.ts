@@ -1,6 +1,6 @@
 /** A till with a printed code: legacy in-store API (v2), payments by IPN (`docs/field-notes.md` QR §1.2, §5). */
 import type { Answer } from '../http.ts';
-import { fieldsOf, type Sale, type Shop } from './shop.ts';
+import { fieldsOf, noteSale, type Sale, type Shop } from './shop.ts';
 
 /** Without decimals, because Chile has none. */
 const PRICE = 1250;
@@ -27,18 +27,7 @@ export async function tryCode(shop: Shop, till: string): Promise<{ sale: Sale | 
   });
   if (answer.status >= 300) return { sale: null, answer };
   const amount_minor = 2 * PRICE * 10 ** (shop.site === 'MLC' ? 0 : 2);
-  const sale: Sale = {
-    family: 'qr',
-    unit: till,
-    reference,
-    id: null,
-    amount_minor,
-    state: 'opened',
-    payment_id: null,
-    refunded: false,
-    born: null,
-  };
-  shop.sales.push(sale);
+  const sale = noteSale(shop, { family: 'qr', unit: till, reference, id: null, amount_minor, state: 'opened' });
   return { sale, answer };
 }
 

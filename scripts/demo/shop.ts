@@ -22,6 +22,13 @@ export interface Sale {
   born: 'legacy' | 'orders' | null;
 }
 
+/** A new sale in the shop's record. */
+export function noteSale(shop: Pick<Shop, 'sales'>, made: Omit<Sale, 'payment_id' | 'refunded' | 'born'>): Sale {
+  const sale: Sale = { ...made, payment_id: null, refunded: false, born: null };
+  shop.sales.push(sale);
+  return sale;
+}
+
 /** A delivery, with the values that the receiver read before it answered. */
 export interface Told {
   topic: string;

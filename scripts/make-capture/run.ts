@@ -10,6 +10,7 @@ import { seeded } from './chance.ts';
 import { type Counts, connect, newCounts } from './counter.ts';
 import { sellAtTerminal } from './point-till.ts';
 import { sellByCode } from './qr-till.ts';
+import { codesOf, SHOPS, terminal } from './shops.ts';
 
 export interface Making {
   /** Least number of till calls; sales under way are finished. */
@@ -24,19 +25,6 @@ export interface Made {
   counts: Counts;
   state: { counts: { orders: number; payments: number }; legacy: { counts: { intents: number } } };
 }
-
-const SHOPS = [
-  { merchant: '700100200', site: 'MLA', currency: 'ARS', exponent: 2, terminals: 3, numbers: 1_000_000 },
-  { merchant: '700100300', site: 'MLB', currency: 'BRL', exponent: 2, terminals: 3, numbers: 2_000_000 },
-  { merchant: '700100400', site: 'MLM', currency: 'MXN', exponent: 2, terminals: 2, numbers: 3_000_000 },
-  { merchant: '700100500', site: 'MLC', currency: 'CLP', exponent: 0, terminals: 0, numbers: 4_000_000 },
-  { merchant: '700100600', site: 'MLU', currency: 'UYU', exponent: 2, terminals: 0, numbers: 5_000_000 },
-] as const;
-
-const TILLS = [
-  { external_id: 'SUC001POS001', ordinal: 1 },
-  { external_id: 'SUC001POS002', ordinal: 2 },
-] as const;
 
 /** Uses a temporary directory; only the capture file remains. */
 export async function makeCapture(making: Making): Promise<Made> {
@@ -81,17 +69,15 @@ async function sell(app: App, { exchanges, seed, onProgress }: Making): Promise<
       onProgress(counts.calls);
     }
   };
-  const tills = SHOPS.flatMap(({ merchant, site, currency, exponent, terminals, numbers }, shop) => {
-    const connection = connect(app.public_url, app.sandbox?.url ?? '', merchant, site, counts);
-    const chance = (till: number) => seeded(seed + shop * 100 + till);
-    const points = Array.from({ length: terminals }, (_, index) => {
-      const own = chance(index);
-      const device = `NEWLAND_N950__LOAD${String(index + 1).padStart(7, '0')}`;
-      return until((sale) => sellAtTerminal(connection, own, device, sale));
+  const tills = SHOPS.flatMap((shop, index) => {
+    const connection = connect(app.public_url, app.sandbox?.url ?? '', shop.merchant, shop.site, counts);
+    const chance = (till: number) => seeded(seed + index * 100 + till);
+    const points = Array.from({ length: shop.terminals }, (_, nth) => {
+      const own = chance(nth);
+      return until((sale) => sellAtTerminal(connection, own, terminal(nth), sale));
     });
-    const codes = TILLS.map(({ external_id, ordinal }, index) => {
-      const own = chance(50 + index);
-      const till = { external_id, number: numbers + ordinal, currency, exponent };
+    const codes = codesOf(shop).map((till, nth) => {
+      const own = chance(50 + nth);
       return until((sale) => sellByCode(connection, own, till, sale));
     });
     return [...points, ...codes];

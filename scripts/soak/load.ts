@@ -4,68 +4,22 @@ import { type Chance, seeded } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';
 import { sellAtTerminal } from '../make-capture/point-till.ts';
 import { sellByCode } from '../make-capture/qr-till.ts';
+import { COUNTERS, codesOf, SHOPS, terminal } from '../make-capture/shops.ts';
 import { rareCalls } from './rare-calls.ts';
 import { type Doors, loggedConnection } from './till-connection.ts';
 import { isOk, type Shop, type TillLog } from './till-log.ts';
 
-/**
- * Five test merchants: `stage`, and `qr` for QR work (orders have no QR in Mexico); `numbers`: base of their POS numbers.
- */
-export const SHOPS = [
-  {
-    merchant: '700100200',
-    site: 'MLA',
-    currency: 'ARS',
-    exponent: 2,
-    terminals: 3,
-    numbers: 1_000_000,
-    stage: 'orders',
-    qr: 'orders',
-  },
-  {
-    merchant: '700100300',
-    site: 'MLB',
-    currency: 'BRL',
-    exponent: 2,
-    terminals: 3,
-    numbers: 2_000_000,
-    stage: 'orders',
-    qr: 'orders',
-  },
-  {
-    merchant: '700100400',
-    site: 'MLM',
-    currency: 'MXN',
-    exponent: 2,
-    terminals: 2,
-    numbers: 3_000_000,
-    stage: 'orders',
-    qr: 'legacy',
-  },
-  {
-    merchant: '700100500',
-    site: 'MLC',
-    currency: 'CLP',
-    exponent: 0,
-    terminals: 0,
-    numbers: 4_000_000,
-    stage: 'canary',
-    qr: 'canary',
-  },
-  {
-    merchant: '700100600',
-    site: 'MLU',
-    currency: 'UYU',
-    exponent: 2,
-    terminals: 0,
-    numbers: 5_000_000,
-    stage: 'shadow',
-    qr: 'shadow',
-  },
-] as const;
+/** The stage of each shop, and that of its QR work: orders have no QR in Mexico. */
+const STAGES = {
+  MLA: { stage: 'orders', qr: 'orders' },
+  MLB: { stage: 'orders', qr: 'orders' },
+  MLM: { stage: 'orders', qr: 'legacy' },
+  MLC: { stage: 'canary', qr: 'canary' },
+  MLU: { stage: 'shadow', qr: 'shadow' },
+} as const;
+export const ROUTED_SHOPS = SHOPS.map((shop) => ({ ...shop, ...STAGES[shop.site] }));
 
-const COUNTERS = ['SUC001POS001', 'SUC001POS002'] as const;
-/** Units of the first shop for rare calls; the sandbox numbers a merchant's points of sale from 1. */
+/** Units of the first shop for rare calls. */
 const RARE = { device: terminal(3), pos: 'SUC002POS001', pos_number: 1_000_003, currency: 'ARS' } as const;
 /** More than any shop uses. */
 export const EXTRA_TERMINALS = 5;
@@ -105,10 +59,9 @@ export function startLoad(
         await connection.act(`/terminals/${shop.merchant}/${terminal(nth)}/${way}`);
       };
     });
-    const codes = COUNTERS.map((external_id, nth) => {
+    const codes = codesOf(shop).map((till, nth) => {
       const chance = own(50 + nth);
       const connection = connect(shop, chance);
-      const till = { external_id, number: shop.numbers + nth + 1, currency: shop.currency, exponent: shop.exponent };
       return (sale: number) => sellByCode(connection, chance, till, sale);
     });
     return [...points, ...codes];
@@ -144,10 +97,6 @@ export function startLoad(
     connectionOf,
     probe: () => probe(connectionOf, () => ++number),
   };
-}
-
-function terminal(nth: number): string {
-  return `NEWLAND_N950__LOAD${String(nth + 1).padStart(7, '0')}`;
 }
 
 async function probe(

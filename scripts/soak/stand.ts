@@ -8,7 +8,7 @@ import { ROOT, readStartScript } from '../../bench/processes.ts';
 import { type Child, killChildren, SOURCES, startChild } from '../../test/crash/child.ts';
 import { seeded } from '../make-capture/chance.ts';
 import type { Books } from './history.ts';
-import { EXTRA_TERMINALS, SHOPS } from './load.ts';
+import { EXTRA_TERMINALS, ROUTED_SHOPS } from './load.ts';
 import { type Operators, startOperators } from './operators.ts';
 import { type Receivers, startReceivers } from './receivers.ts';
 import { sendOrLose } from './till-connection.ts';
@@ -69,7 +69,7 @@ export async function startStand(seed: number, share: number): Promise<Stand> {
   const remove = (): void => rmSync(data_dir, { recursive: true, force: true });
   process.once('exit', remove);
   const receivers = await startReceivers(
-    SHOPS.map(({ merchant }) => merchant),
+    ROUTED_SHOPS.map(({ merchant }) => merchant),
     seeded(seed + 1),
     share,
   );
@@ -87,7 +87,7 @@ export async function startStand(seed: number, share: number): Promise<Stand> {
   await control('PUT', '/webhooks', { url: `${child.public_url}/webhooks/orders`, secret: WEBHOOK_SECRET });
   await control('PUT', '/settings', { ipn_resource_base: child.public_url });
   const operators = startOperators(child.ops_url, OPS_TOKEN);
-  for (const shop of SHOPS) await operators.setUp(shop, receivers.urls.get(shop.merchant) ?? '');
+  for (const shop of ROUTED_SHOPS) await operators.setUp(shop, receivers.urls.get(shop.merchant) ?? '');
   return {
     child,
     data_dir,

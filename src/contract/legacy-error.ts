@@ -8,6 +8,11 @@ export interface LegacyErrorEntry {
   cause?: number;
 }
 
+/** A row of a catalogue; `cause` only in families whose clients compare that number. */
+export function answered(status: number, error: string, message: string, cause?: number): LegacyErrorEntry {
+  return { status, error, message, ...(cause === undefined ? {} : { cause }) };
+}
+
 /** Errors of any call: every family has texts for them. */
 const commonNames = [
   'action_not_supported',
@@ -43,15 +48,15 @@ const BAD_ANSWER = 'The answer of the payments service can not be read; look at 
 
 /** Errors of the door itself; the texts are Puente's. */
 export const doorErrors = {
-  action_not_supported: { status: 404, error: 'not_found', message: 'Action not supported' },
-  too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
-  unsupported_media: { status: 415, error: 'unsupported_media_type', message: 'Content type is not supported' },
-  too_many_requests: { status: 429, error: 'too_many_requests', message: 'Too many requests' },
-  bad_gateway: { status: 502, error: 'bad_gateway', message: NOT_REACHED },
-  not_yet: { status: 503, error: 'service_unavailable', message: NOT_YET },
-  bad_answer: { status: 502, error: 'bad_gateway', message: BAD_ANSWER },
-  unavailable: { status: 503, error: 'service_unavailable', message: NOTHING_CHARGED },
-  outcome_unknown: { status: 504, error: 'gateway_timeout', message: NO_ANSWER },
+  action_not_supported: answered(404, 'not_found', 'Action not supported'),
+  too_large: answered(413, 'request_too_large', 'Request body is too large'),
+  unsupported_media: answered(415, 'unsupported_media_type', 'Content type is not supported'),
+  too_many_requests: answered(429, 'too_many_requests', 'Too many requests'),
+  bad_gateway: answered(502, 'bad_gateway', NOT_REACHED),
+  not_yet: answered(503, 'service_unavailable', NOT_YET),
+  bad_answer: answered(502, 'bad_gateway', BAD_ANSWER),
+  unavailable: answered(503, 'service_unavailable', NOTHING_CHARGED),
+  outcome_unknown: answered(504, 'gateway_timeout', NO_ANSWER),
 } as const;
 
 // Properties as the errors of the in-store families name them: in their codes, and in their texts.

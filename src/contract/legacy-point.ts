@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject, plainNumber, withoutNulls, writtenInteger } from './json.ts';
 import { legacyHeaders } from './legacy-body.ts';
-import { doorErrors } from './legacy-error.ts';
+import { answered, doorErrors, type LegacyErrorEntry } from './legacy-error.ts';
 
 /** Terminal and intermediate states, `docs/field-notes.md` Point §2. */
 export const intentStates = [
@@ -153,7 +153,6 @@ export const changeModeAnswer = z.object({ body: z.object({ operating_mode: z.en
 
 /** `error` is a number as a string, `status` a number; never an `id` (`docs/field-notes.md` Point §1.9, finding 7). */
 export const legacyError = z.object({ error: z.string(), message: z.string(), status: z.int() });
-export type LegacyError = z.infer<typeof legacyError>;
 
 /** Both Point dialects (`docs/field-notes.md` Point §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
 export const noticeBody = z.object({
@@ -170,50 +169,45 @@ export const noticeBody = z.object({
 });
 
 /**
- * The status, `error` and text that clients match (`docs/field-notes.md` Point §1.9). In a text, `{}` is replaced by
- * the detail (a property name, a minimum). Codes that were never seen use the HTTP number.
+ * The status and text that clients match (`docs/field-notes.md` Point §1.9). In a text, `{}` is replaced by the detail (a
+ * property name, a minimum). @param error a code that was never seen is the HTTP number.
  */
+function pointError(status: number, message: string, error = String(status)): LegacyErrorEntry {
+  return answered(status, error, message);
+}
+
 export const pointErrors = {
-  self_service: {
-    status: 409,
-    error: '409',
-    message: 'The device is in SELF_SERVICE mode, which can not be changed from here',
-  },
-  queued_intent: { status: 409, error: '2205', message: 'There is already a queued intent for the device' },
-  amount_minimum: { status: 400, error: '400', message: 'amount: Must be greater than or equal to {}' },
-  amount_maximum: { status: 400, error: '400', message: 'amount: Must be less than or equal to {}' },
-  additional_property: { status: 400, error: '400', message: 'Additional property {} is not allowed' },
-  missing_property: { status: 400, error: '400', message: '{} is required' },
-  invalid_property: { status: 400, error: '400', message: '{} is not valid' },
-  bad_json: { status: 400, error: '400', message: 'Invalid JSON body' },
-  bad_request: { status: 400, error: '400', message: 'Bad request' },
-  unauthorized: { status: 401, error: '401', message: 'unauthorized' },
-  not_device_owner: { status: 403, error: '403', message: 'Forbidden Error checking device owner' },
-  forbidden: { status: 403, error: '403', message: 'Forbidden' },
-  intent_not_found: { status: 404, error: '404', message: "Payment intent doesn't exist" },
-  intent_not_cancelable: { status: 404, error: '101', message: "Payment intent doesn't exist" },
-  device_not_found: { status: 404, error: '404', message: 'Device not found' },
-  payment_not_found: { status: 404, error: '404', message: 'Payment not found' },
-  refund_refused: { status: 409, error: '409', message: 'The payment can not be refunded' },
+  self_service: pointError(409, 'The device is in SELF_SERVICE mode, which can not be changed from here'),
+  queued_intent: pointError(409, 'There is already a queued intent for the device', '2205'),
+  amount_minimum: pointError(400, 'amount: Must be greater than or equal to {}'),
+  amount_maximum: pointError(400, 'amount: Must be less than or equal to {}'),
+  additional_property: pointError(400, 'Additional property {} is not allowed'),
+  missing_property: pointError(400, '{} is required'),
+  invalid_property: pointError(400, '{} is not valid'),
+  bad_json: pointError(400, 'Invalid JSON body'),
+  bad_request: pointError(400, 'Bad request'),
+  unauthorized: pointError(401, 'unauthorized'),
+  not_device_owner: pointError(403, 'Forbidden Error checking device owner'),
+  forbidden: pointError(403, 'Forbidden'),
+  intent_not_found: pointError(404, "Payment intent doesn't exist"),
+  intent_not_cancelable: pointError(404, "Payment intent doesn't exist", '101'),
+  device_not_found: pointError(404, 'Device not found'),
+  payment_not_found: pointError(404, 'Payment not found'),
+  refund_refused: pointError(409, 'The payment can not be refunded'),
   action_not_supported: { ...doorErrors.action_not_supported, error: '111' },
-  cancel_blocked: { status: 409, error: '409', message: 'Verify if the intent is already being processed' },
-  device_in_pos: { status: 409, error: '409', message: 'A device is already in PDV mode for this point of sale' },
-  refund_on_terminal: {
-    status: 409,
-    error: '409',
-    message: 'Payment {} was made by an order: it has no refund on the terminal',
-  },
+  cancel_blocked: pointError(409, 'Verify if the intent is already being processed'),
+  device_in_pos: pointError(409, 'A device is already in PDV mode for this point of sale'),
+  refund_on_terminal: pointError(409, 'Payment {} was made by an order: it has no refund on the terminal'),
   too_large: { ...doorErrors.too_large, error: '413' },
   unsupported_media: { ...doorErrors.unsupported_media, error: '415' },
   too_many_requests: { ...doorErrors.too_many_requests, error: '105' },
-  internal: { status: 500, error: '500', message: 'Internal server error' },
+  internal: pointError(500, 'Internal server error'),
   bad_gateway: { ...doorErrors.bad_gateway, error: '502' },
   not_yet: { ...doorErrors.not_yet, error: '503' },
-  bad_answer: {
-    status: 502,
-    error: '502',
-    message: 'The answer of the payments service can not be read; check the terminal before trying again',
-  },
+  bad_answer: pointError(
+    502,
+    'The answer of the payments service can not be read; check the terminal before trying again',
+  ),
   unavailable: { ...doorErrors.unavailable, error: '503' },
   outcome_unknown: { ...doorErrors.outcome_unknown, error: '504' },
-} as const satisfies Record<string, LegacyError>;
+} as const;

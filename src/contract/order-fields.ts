@@ -74,16 +74,21 @@ const isAmount = (why: string, source = ORDER): ValueRule =>
 const isPositive = (why: string, source = ORDER): ValueRule =>
   rule(why, (value, { minorOf }) => (minorOf(String(value)) ?? 0) > 0, source);
 
-const field =
-  (kind: OrderField['kind']) =>
-  (path: string, ...rules: ValueRule[]): OrderField => ({ path, of: 'both', kind, source: ORDER, rules });
-const text = field('text');
-const whole = field('whole number');
-const object = field('object');
-const list = (path: string, elements: Elements): OrderField => ({ ...field('list')(path), elements });
-const needed = (one: OrderField): OrderField => ({ ...one, required: true });
-const point = (one: OrderField): OrderField => ({ ...one, of: 'point' });
-const qr = (one: OrderField): OrderField => ({ ...one, of: 'qr' });
+/** Makes the rows of fields of one type of order, or of both. */
+function fieldsOf(fixed: Pick<OrderField, 'of' | 'required'>) {
+  const field =
+    (kind: OrderField['kind']) =>
+    (path: string, ...rules: ValueRule[]): OrderField => ({ path, kind, source: ORDER, rules, ...fixed });
+  const list = (path: string, elements: Elements): OrderField => ({ ...field('list')(path), elements });
+  return { text: field('text'), whole: field('whole number'), object: field('object'), list };
+}
+
+const both = fieldsOf({ of: 'both' });
+const bothNeeded = fieldsOf({ of: 'both', required: true });
+const point = fieldsOf({ of: 'point' });
+const pointNeeded = fieldsOf({ of: 'point', required: true });
+const qr = fieldsOf({ of: 'qr' });
+const qrNeeded = fieldsOf({ of: 'qr', required: true });
 const from = (source: string, one: OrderField): OrderField => ({ ...one, source });
 
 const onePayment: Elements = { least: 1, most: 1, why: 'An order has exactly one payment.', source: LIMITS };
@@ -111,127 +116,94 @@ const TERMINAL_NAME = /^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/;
 const discountMethods = ['debit_card', 'credit_card', 'account_money', 'prepaid_card'];
 
 export const orderFields: readonly OrderField[] = [
-  needed(text('type')),
-  needed(
-    text(
-      'external_reference',
-      matches('A reference has 1 to 64 letters, digits, hyphens and underscores.', ORDER_REFERENCE, LIMITS),
-    ),
+  bothNeeded.text('type'),
+  bothNeeded.text(
+    'external_reference',
+    matches('A reference has 1 to 64 letters, digits, hyphens and underscores.', ORDER_REFERENCE, LIMITS),
   ),
-  text('description', within('A description has at most 150 characters.', 150)),
-  text('expiration_time', lifetime),
-  qr(text('total_amount', isAmount('A total is a decimal text with two decimals or none, as the currency has them.'))),
-  text('marketplace_fee', isAmount('A fee is a decimal text with two decimals or none, as the currency has them.')),
+  both.text('description', within('A description has at most 150 characters.', 150)),
+  both.text('expiration_time', lifetime),
+  qr.text('total_amount', isAmount('A total is a decimal text with two decimals or none, as the currency has them.')),
+  both.text(
+    'marketplace_fee',
+    isAmount('A fee is a decimal text with two decimals or none, as the currency has them.'),
+  ),
 
-  needed(object('transactions')),
-  point(needed(list('transactions.payments', onePayment))),
-  from(CASH, qr(list('transactions.payments', onePayment))),
-  needed(
-    text(
-      'transactions.payments[].amount',
-      isAmount('An amount is a decimal text with two decimals or none, as the currency has them.', AMOUNTS),
-      aboveMinimum,
-    ),
+  bothNeeded.object('transactions'),
+  pointNeeded.list('transactions.payments', onePayment),
+  from(CASH, qr.list('transactions.payments', onePayment)),
+  bothNeeded.text(
+    'transactions.payments[].amount',
+    isAmount('An amount is a decimal text with two decimals or none, as the currency has them.', AMOUNTS),
+    aboveMinimum,
   ),
-  from(CASH, qr(list('transactions.cash_outs', oneWithdrawal))),
+  from(CASH, qr.list('transactions.cash_outs', oneWithdrawal)),
   from(
     CASH,
-    qr(
-      needed(
-        text(
-          'transactions.cash_outs[].amount',
-          isPositive('A withdrawal is a decimal text above zero, with two decimals or none.', TOTAL),
-        ),
-      ),
+    qrNeeded.text(
+      'transactions.cash_outs[].amount',
+      isPositive('A withdrawal is a decimal text above zero, with two decimals or none.', TOTAL),
     ),
   ),
 
-  needed(object('config')),
-  point(needed(object('config.point'))),
-  point(
-    needed(
-      text(
-        'config.point.terminal_id',
-        matches('The id of a terminal is its type and its serial with two underscores between them.', TERMINAL_NAME),
-      ),
-    ),
+  bothNeeded.object('config'),
+  pointNeeded.object('config.point'),
+  pointNeeded.text(
+    'config.point.terminal_id',
+    matches('The id of a terminal is its type and its serial with two underscores between them.', TERMINAL_NAME),
   ),
-  point(
-    text(
-      'config.point.print_on_terminal',
-      oneOf('A terminal prints seller_ticket or no_ticket.', 'seller_ticket', 'no_ticket'),
-    ),
+  point.text(
+    'config.point.print_on_terminal',
+    oneOf('A terminal prints seller_ticket or no_ticket.', 'seller_ticket', 'no_ticket'),
   ),
-  from(PUBLIC, point(text('config.point.ticket_number'))),
-  point(object('config.payment_method')),
-  point(
-    text(
-      'config.payment_method.default_type',
-      oneOf('The type of a payment at a terminal is credit_card, debit_card or qr.', 'credit_card', 'debit_card', 'qr'),
-    ),
+  from(PUBLIC, point.text('config.point.ticket_number')),
+  point.object('config.payment_method'),
+  point.text(
+    'config.payment_method.default_type',
+    oneOf('The type of a payment at a terminal is credit_card, debit_card or qr.', 'credit_card', 'debit_card', 'qr'),
   ),
-  point(whole('config.payment_method.default_installments', isCounted('A payment has at least one installment.'))),
-  point(
-    text(
-      'config.payment_method.default_installments_cost',
-      oneOf('The seller or the buyer bears the cost of installments.', 'seller', 'buyer'),
-    ),
+  point.whole('config.payment_method.default_installments', isCounted('A payment has at least one installment.')),
+  point.text(
+    'config.payment_method.default_installments_cost',
+    oneOf('The seller or the buyer bears the cost of installments.', 'seller', 'buyer'),
   ),
-  qr(needed(object('config.qr'))),
-  qr(
-    needed(
-      text(
-        'config.qr.external_pos_id',
-        rule('A point of sale is named by its external id.', (value) => value !== ''),
-      ),
-    ),
+  qrNeeded.object('config.qr'),
+  qrNeeded.text(
+    'config.qr.external_pos_id',
+    rule('A point of sale is named by its external id.', (value) => value !== ''),
   ),
-  qr(text('config.qr.mode', oneOf('A code shows static, dynamic or hybrid.', ...qrModes))),
+  qr.text('config.qr.mode', oneOf('A code shows static, dynamic or hybrid.', ...qrModes)),
 
-  qr(list('items', { most: 10, why: 'An order has ten items at most.', ...seen })),
-  qr(needed(text('items[].title', isText('The title of an item has 1 to 150 characters.', 150)))),
-  qr(
-    needed(
-      text(
-        'items[].unit_price',
-        isAmount('A price is a decimal text with two decimals or none, as the currency has them.'),
-      ),
-    ),
+  qr.list('items', { most: 10, why: 'An order has ten items at most.', ...seen }),
+  qrNeeded.text('items[].title', isText('The title of an item has 1 to 150 characters.', 150)),
+  qrNeeded.text(
+    'items[].unit_price',
+    isAmount('A price is a decimal text with two decimals or none, as the currency has them.'),
   ),
-  qr(needed(whole('items[].quantity', isCounted('The quantity of an item is one or more.')))),
-  qr(needed(text('items[].unit_measure', isText('The measure of an item has 1 to 10 characters.', 10)))),
-  qr(
-    text('items[].external_code', {
-      ...within('The code of an item has at most 30 characters.', 30),
-      ...seen,
-    }),
-  ),
-  qr(list('items[].external_categories', { most: 10, why: 'An item has ten categories at most.', ...seen })),
-  qr(needed(text('items[].external_categories[].id'))),
+  qrNeeded.whole('items[].quantity', isCounted('The quantity of an item is one or more.')),
+  qrNeeded.text('items[].unit_measure', isText('The measure of an item has 1 to 10 characters.', 10)),
+  qr.text('items[].external_code', {
+    ...within('The code of an item has at most 30 characters.', 30),
+    ...seen,
+  }),
+  qr.list('items[].external_categories', { most: 10, why: 'An item has ten categories at most.', ...seen }),
+  qrNeeded.text('items[].external_categories[].id'),
 
-  qr(object('discounts')),
-  qr(list('discounts.payment_methods', fourMethods)),
-  qr(
-    needed(
-      text(
-        'discounts.payment_methods[].new_total_amount',
-        isPositive('A new total is a decimal text above zero, with two decimals or none.'),
-      ),
-    ),
+  qr.object('discounts'),
+  qr.list('discounts.payment_methods', fourMethods),
+  qrNeeded.text(
+    'discounts.payment_methods[].new_total_amount',
+    isPositive('A new total is a decimal text above zero, with two decimals or none.'),
   ),
-  qr(
-    needed(
-      text(
-        'discounts.payment_methods[].type',
-        oneOf('Discounts are for debit_card, credit_card, account_money and prepaid_card.', ...discountMethods),
-      ),
-    ),
+  qrNeeded.text(
+    'discounts.payment_methods[].type',
+    oneOf('Discounts are for debit_card, credit_card, account_money and prepaid_card.', ...discountMethods),
   ),
 
-  object('integration_data'),
-  text('integration_data.platform_id'),
-  point(text('integration_data.integrator_id')),
-  qr(text('integration_data.integrator_id', matches('By QR the id of an integrator begins with dev_.', /^dev_./))),
-  object('integration_data.sponsor'),
-  needed(text('integration_data.sponsor.id')),
+  both.object('integration_data'),
+  both.text('integration_data.platform_id'),
+  point.text('integration_data.integrator_id'),
+  qr.text('integration_data.integrator_id', matches('By QR the id of an integrator begins with dev_.', /^dev_./)),
+  both.object('integration_data.sponsor'),
+  bothNeeded.text('integration_data.sponsor.id'),
 ];

@@ -24,6 +24,10 @@ export interface Problem {
   details?: string[] | undefined;
 }
 
+export function problem(status: number, code: string, message: string, details?: string[]): Problem {
+  return { status, code, message, details };
+}
+
 /** An empty body gets no content type, as a 204 needs it. */
 export function send(response: Response, answer: Answer): void {
   response.statusCode = answer.status;

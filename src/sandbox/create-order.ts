@@ -2,7 +2,7 @@
 
 import { durationMs } from '../contract/duration.ts';
 import { isObject, type Json } from '../contract/json.ts';
-import { type Answer, json, type Problem, refusal, refused } from './answer.ts';
+import { type Answer, json, type Problem, problem, refusal, refused } from './answer.ts';
 import { bodyJson, type Call, fingerprint, type Handler, idempotencyKey } from './call.ts';
 import { minorUnits } from './money.ts';
 import { newUlid } from './order.ts';
@@ -65,7 +65,7 @@ interface Plan {
 /** @throws PuenteError refused, for the first fault of: site, properties, seller, terminal or till. */
 function planOrder(call: Call, body: Json): Plan {
   const { world, merchant } = call;
-  if (!isObject(body)) throw refuse({ status: 400, code: 'bad_request', message: 'The body must be a JSON object' });
+  if (!isObject(body)) throw refuse(problem(400, 'bad_request', 'The body must be a JSON object'));
   const { type } = body;
   if (typeof type === 'string' && type !== 'point' && type !== 'qr')
     throw refuse(problemOf('property_value', ['type']));
@@ -151,28 +151,18 @@ function isSiteSupported(world: World, { site }: Merchant, isQr: boolean): boole
   return site.has_qr || world.settings.qr_in_mexico === 'accepted';
 }
 
-const posNotFound: Problem = {
-  status: 404,
-  code: 'pos_not_found',
-  message: 'Point of sale not found',
-  details: ['config.qr.external_pos_id'],
-};
+const posNotFound = problem(404, 'pos_not_found', 'Point of sale not found', ['config.qr.external_pos_id']);
 
 function notTerminalOwner(world: World): Problem {
   const isDocumented = world.settings.error_codes === 'documented';
   const code = isDocumented ? 'forbidden_checking_terminal_owner' : 'forbidden_checking_device_owner';
-  return {
-    status: 403,
-    code,
-    message: 'Forbidden Error checking terminal owner',
-    details: ['config.point.terminal_id'],
-  };
+  return problem(403, code, 'Forbidden Error checking terminal owner', ['config.point.terminal_id']);
 }
 
 function alreadyQueued(world: World): Problem {
   const isDocumented = world.settings.error_codes === 'documented';
   const code = isDocumented ? 'already_queued_order_for_terminal' : 'already_queued_order_on_terminal';
-  return { status: 409, code, message: 'There is already a queued order for the terminal' };
+  return problem(409, code, 'There is already a queued order for the terminal');
 }
 
 // A checked request made into an order. Source: `docs/field-notes.md` Orders §1.3, §1.4.
@@ -289,23 +279,10 @@ export function findOrder(world: World, merchant: Merchant, id: string): Order |
   return order?.merchant_id === merchant.user_id ? order : undefined;
 }
 
-export const missingKey: Problem = {
-  status: 400,
-  code: 'empty_required_header',
-  message: 'A required header is empty',
-  details: ['X-Idempotency-Key'],
-};
-const keyAlreadyUsed: Problem = {
-  status: 409,
-  code: 'idempotency_key_already_used',
-  message: 'The idempotency key was already used',
-};
-export const brokenJson: Problem = {
-  status: 400,
-  code: 'json_syntax_error',
-  message: 'The body is not valid JSON',
-};
-export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
+export const missingKey = problem(400, 'empty_required_header', 'A required header is empty', ['X-Idempotency-Key']);
+const keyAlreadyUsed = problem(409, 'idempotency_key_already_used', 'The idempotency key was already used');
+export const brokenJson = problem(400, 'json_syntax_error', 'The body is not valid JSON');
+export const orderNotFound = problem(404, 'order_not_found', 'Order not found.');
 
 /**
  * One code per order type is documented (setting `error_codes`, `docs/field-notes.md` Orders §1.6). A bad id has no
@@ -314,5 +291,5 @@ export const orderNotFound: Problem = { status: 404, code: 'order_not_found', me
 export function badOrderId(world: World, merchant: Merchant): Problem {
   const isPoint = world.settings.error_codes === 'documented' && merchant.site.has_terminals;
   const code = isPoint ? 'bad_request' : 'invalid_path_param';
-  return { status: 400, code, message: 'path param order id is invalid' };
+  return problem(400, code, 'path param order id is invalid');
 }

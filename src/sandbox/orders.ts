@@ -1,6 +1,6 @@
 /** `/v1/orders`: get, cancel and the routes. Source: `docs/field-notes.md` Spec Endpoints and Errors, Orders §1–3. */
 
-import { json, refusal } from './answer.ts';
+import { json, problem, refusal } from './answer.ts';
 import { type Call, fingerprint, type Handler, idempotencyKey, type Rows } from './call.ts';
 import { badOrderId, createOrder, findOrder, missingKey, orderNotFound, repeatAction } from './create-order.ts';
 import { cancel, isOrderId, touch } from './order.ts';
@@ -36,19 +36,15 @@ const cancelOrder: Handler = (call) => {
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(orderNotFound);
   if (order.status === 'canceled') {
-    return refusal({ status: 409, code: 'order_already_canceled', message: 'The order is already canceled' });
+    return refusal(problem(409, 'order_already_canceled', 'The order is already canceled'));
   }
   const { place } = order;
   if (place.type === 'qr' && place.is_locked) {
-    return refusal({ status: 409, code: 'instore_order_locked_error', message: 'A payment is in progress' });
+    return refusal(problem(409, 'instore_order_locked_error', 'A payment is in progress'));
   }
   const isAsked = order.status === 'at_terminal' && isAllowedThere(call, order);
   if (order.status !== 'created' && !isAsked) {
-    return refusal({
-      status: 409,
-      code: 'cannot_cancel_order',
-      message: `The order can't be canceled in status ${order.status}`,
-    });
+    return refusal(problem(409, 'cannot_cancel_order', `The order can't be canceled in status ${order.status}`));
   }
   const isLater = isAsked && world.settings.cancel_confirmation !== 'at_once';
   if (isLater) requestCancel(world, order);

@@ -2,7 +2,7 @@
 import { DAY_MS, HOUR_MS } from '../contract/duration.ts';
 import { isObject, type Json } from '../contract/json.ts';
 import type { Exponent } from '../contract/sites.ts';
-import { json, type Problem, refusal } from './answer.ts';
+import { json, type Problem, problem, refusal } from './answer.ts';
 import { bodyJson, fingerprint, type Handler, idempotencyKey } from './call.ts';
 import { brokenJson, findOrder, missingKey, orderNotFound, repeatAction } from './create-order.ts';
 import { amountText, parseAmount } from './money.ts';
@@ -21,7 +21,7 @@ export const refundOrder: Handler = (call) => {
   if (key === null) return refusal(missingKey);
   const id = call.path('id');
   if (!isOrderId(id, world.settings))
-    return refusal({ status: 400, code: 'invalid_path_param', message: 'path param order id is invalid' });
+    return refusal(problem(400, 'invalid_path_param', 'path param order id is invalid'));
   const body = bodyJson(call.body);
   if (body !== undefined && 'broken' in body) return refusal(brokenJson);
   const mark = fingerprint(call);
@@ -33,8 +33,8 @@ export const refundOrder: Handler = (call) => {
   const minorOf = (text: string) => parseAmount(text, exponent, order.place.type, world.settings.amounts);
   const part = body === undefined ? null : readPart(body.value, minorOf);
   if (part !== null && 'problem' in part) return refusal(part.problem);
-  const problem = checkState(world, order) ?? (part === null ? null : checkPart(order, part, exponent));
-  if (problem !== null) return refusal(problem);
+  const refused = checkState(world, order) ?? (part === null ? null : checkPart(order, part, exponent));
+  if (refused !== null) return refusal(refused);
   const nodes = refund(world, order, part === null ? null : part.amount_minor);
   const { status, status_detail } = order;
   const refunds = nodes.map((node) => renderRefund(node, exponent));
@@ -44,11 +44,7 @@ export const refundOrder: Handler = (call) => {
 };
 
 /** Only QR orders have this refusal (`docs/field-notes.md` Orders §2). */
-const invalidOwner: Problem = {
-  status: 400,
-  code: 'invalid_order_owner',
-  message: 'The order belongs to another account',
-};
+const invalidOwner = problem(400, 'invalid_order_owner', 'The order belongs to another account');
 
 function isQrOfAnother(world: World, id: string): boolean {
   return world.orders.get(id)?.place.type === 'qr';
@@ -82,23 +78,18 @@ function readPart(body: Json, minorOf: (amount: string) => number | null): Part 
 }
 
 function checkState(world: World, order: Order): Problem | null {
-  if (order.status === 'refunded')
-    return { status: 409, code: 'order_already_refunded', message: 'The order is already refunded' };
+  if (order.status === 'refunded') return problem(409, 'order_already_refunded', 'The order is already refunded');
   if (order.status === 'at_terminal' || order.status === 'action_required') {
     const message = `The action is not allowed while the order is ${order.status}`;
-    return { status: 409, code: 'action_not_allowed_for_current_state', message };
+    return problem(409, 'action_not_allowed_for_current_state', message);
   }
   if (order.status !== 'processed' || order.paid_at_ms === null) {
-    return {
-      status: 409,
-      code: 'cannot_refund_order',
-      message: `An order in status ${order.status} can't be refunded`,
-    };
+    return problem(409, 'cannot_refund_order', `An order in status ${order.status} can't be refunded`);
   }
   const isLate = world.clock.now() - order.paid_at_ms > refundWindow(world, order);
   if (isLate) return order.place.type === 'qr' ? qrPeriodOver : pointPeriodOver;
   if (order.refunds.length >= world.settings.max_refunds) {
-    return { status: 422, code: 'max_refunds_exceeded', message: 'No more refunds are possible for this payment' };
+    return problem(422, 'max_refunds_exceeded', 'No more refunds are possible for this payment');
   }
   return null;
 }
@@ -109,17 +100,9 @@ function refundWindow(world: World, { place }: Order): number {
   return place.withdrawal === null ? world.settings.qr_refund_days * DAY_MS : 72 * HOUR_MS;
 }
 
-const pointPeriodOver: Problem = {
-  status: 409,
-  code: 'refund_period_exceeded',
-  message: 'The refund period of 90 days has ended',
-};
+const pointPeriodOver = problem(409, 'refund_period_exceeded', 'The refund period of 90 days has ended');
 /** QR has its own status and code for a late refund (`docs/field-notes.md` Orders §2). */
-const qrPeriodOver: Problem = {
-  status: 400,
-  code: 'in_store_payment_refund_order',
-  message: 'The refund period has ended',
-};
+const qrPeriodOver = problem(400, 'in_store_payment_refund_order', 'The refund period has ended');
 
 /** A part is less than the payment and at most the amount not yet refunded. */
 function checkPart(order: Order, part: Part, exponent: Exponent): Problem | null {
@@ -127,42 +110,25 @@ function checkPart(order: Order, part: Part, exponent: Exponent): Problem | null
   const method = transaction.payment_method?.type ?? '';
   const isShown = order.place.type === 'point' || order.place.has_payment;
   if (part.transaction_id !== transaction.id || !isShown) {
-    return {
-      status: 404,
-      code: 'transaction_not_found',
-      message: 'Transaction not found',
-      details: [part.transaction_id],
-    };
+    return problem(404, 'transaction_not_found', 'Transaction not found', [part.transaction_id]);
   }
   if (transaction.tip_minor > 0) {
-    return {
-      status: 403,
-      code: 'partial_refund_forbidden_with_tips',
-      message: 'A payment with a tip is only refunded whole',
-    };
+    return problem(403, 'partial_refund_forbidden_with_tips', 'A payment with a tip is only refunded whole');
   }
   if (!isCard(method) && !walletMethods.includes(method)) {
-    return {
-      status: 400,
-      code: 'unsupported_partially_refunds',
-      message: `Payments by ${method} are only refunded whole`,
-    };
+    return problem(400, 'unsupported_partially_refunds', `Payments by ${method} are only refunded whole`);
   }
   const paid_minor = transaction.paid_minor ?? transaction.amount_minor;
   const left_minor = paid_minor - transaction.refunded_minor;
   if (part.amount_minor > left_minor) {
-    return {
-      status: 400,
-      code: 'refund_amount_exceeds',
-      message: `The amount exceeds the ${amountText(left_minor, exponent)} that are left`,
-    };
+    return problem(
+      400,
+      'refund_amount_exceeds',
+      `The amount exceeds the ${amountText(left_minor, exponent)} that are left`,
+    );
   }
   if (part.amount_minor === 0 || part.amount_minor === paid_minor) {
-    return {
-      status: 422,
-      code: 'amount_not_refundable',
-      message: 'A partial refund is more than nothing and less than the payment',
-    };
+    return problem(422, 'amount_not_refundable', 'A partial refund is more than nothing and less than the payment');
   }
   return null;
 }

@@ -1,7 +1,7 @@
 /** `POST /v1/orders/{id}/events`: the vendor's own simulator of a terminal. Source: `docs/field-notes.md` Orders §6. */
 import { z } from 'zod';
 import type { TerminalOptions } from './actions.ts';
-import { type Answer, noContent, refusal } from './answer.ts';
+import { type Answer, noContent, problem, refusal } from './answer.ts';
 import { failedDetails } from './assumptions.ts';
 import { bodyJson, type Handler } from './call.ts';
 import { simulatedStatuses } from './collections.ts';
@@ -46,7 +46,7 @@ export const simulateEvent: Handler = ({ world, merchant, path, body }) => {
   const order = world.orders.get(id);
   if (order === undefined) return refusal(orderNotFound);
   if (order.merchant_id !== merchant.user_id)
-    return refusal({ status: 403, code: 'forbidden', message: 'The order belongs to another account' });
+    return refusal(problem(403, 'forbidden', 'The order belongs to another account'));
   if (order.place.type === 'qr') return badRequest('Only orders of type point are simulated; scan a QR code instead');
   const { status, ...options } = event.data;
   const isPossible = order.status === 'created' ? status !== 'refunded' : mayMove(world, order, status);
@@ -61,7 +61,7 @@ export const simulateEvent: Handler = ({ world, merchant, path, body }) => {
 };
 
 function badRequest(message: string): Answer {
-  return refusal({ status: 400, code: 'bad_request', message });
+  return refusal(problem(400, 'bad_request', message));
 }
 
 type Outcome = (world: World, order: Order, options: TerminalOptions) => void;

@@ -3,7 +3,7 @@
 import { TERMINAL_ID } from '../contract/identifiers.ts';
 import { isObject, type Json } from '../contract/json.ts';
 import type { SiteId } from '../contract/sites.ts';
-import { json, type Problem, refusal } from './answer.ts';
+import { json, type Problem, problem, refusal } from './answer.ts';
 import { bodyJson, type Handler, type Rows } from './call.ts';
 import { problemOf } from './order-rules.ts';
 import type { Terminal } from './records.ts';
@@ -49,7 +49,7 @@ const setUpTerminal: Handler = ({ world, merchant, body }) => {
   const wanted = read !== undefined && 'value' in read ? readSetup(read.value) : { problem: invalidPayload };
   if ('problem' in wanted) return refusal(wanted.problem);
   const terminal = world.terminal(merchant.user_id, wanted.id);
-  if (terminal === undefined) return refusal({ status: 404, code: 'not_found', message: 'Terminal not found' });
+  if (terminal === undefined) return refusal(problem(404, 'not_found', 'Terminal not found'));
   if (!supportedModels[merchant.site.site_id].some((model) => terminal.id.startsWith(`${model}__`)))
     return refusal(modelNotAllowed);
   if (terminal.pos_id === null) return refusal(withoutTill);
@@ -101,25 +101,13 @@ const supportedModels: Readonly<Record<SiteId, readonly string[]>> = {
 };
 
 /** Terminals are only in Argentina, Brazil, Chile and Mexico (`docs/field-notes.md` Orders §5). */
-export const unsupportedSite: Problem = {
-  status: 400,
-  code: 'unsupported_site',
-  message: 'The country of the account is not supported',
-};
-const invalidPayload: Problem = { status: 400, code: 'invalid_payload', message: 'The payload is not valid' };
+export const unsupportedSite = problem(400, 'unsupported_site', 'The country of the account is not supported');
+const invalidPayload = problem(400, 'invalid_payload', 'The payload is not valid');
 /** The only error without a code (`docs/field-notes.md` Orders §5). */
 const onlyOneInPdv: Problem = { status: 412, message: 'Only one pos-store with PDV mode ON or SUSPENDED is allowed' };
 
-const modelNotAllowed: Problem = {
-  status: 403,
-  code: 'terminal_not_allowed_action',
-  message: 'The action is not allowed for the terminal model',
-};
-const withoutTill: Problem = {
-  status: 403,
-  code: 'store_pos_not_found',
-  message: 'The terminal has no store and point of sale',
-};
+const modelNotAllowed = problem(403, 'terminal_not_allowed_action', 'The action is not allowed for the terminal model');
+const withoutTill = problem(403, 'store_pos_not_found', 'The terminal has no store and point of sale');
 
 export const terminalRows: Rows<'terminals'> = [
   ['get', '/terminals/v1/list', listTerminals],

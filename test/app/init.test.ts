@@ -17,7 +17,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { closedTo, serviceUser } from '../../src/app/init-here.ts';
 import { type Authority, makeAuthority } from '../journeys/authority.ts';
 import { VENDOR_HOST } from '../journeys/vendor-host.ts';
@@ -36,7 +36,6 @@ const bench = openForAll(() => startBench());
 beforeAll(async () => {
   authority = await makeAuthority(directory);
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const start = starter();
 const started = (PUENTE_CONFIG: string, uid?: number) => start({ PUENTE_CONFIG }, undefined, uid);
 

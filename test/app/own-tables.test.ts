@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import * as acts from '../faults/fault-server-acts.ts';
 import { openTill, startUpstream } from '../faults/upstream-stand.ts';
 import {
@@ -19,7 +19,6 @@ import {
 } from '../kit.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'puente-own-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function write(file: string, text: string): void {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
@@ -42,11 +41,7 @@ async function linesOf(ops: Bench['ops']): Promise<Line[]> {
   return lines;
 }
 
-let data_dir: string;
-beforeAll(() => {
-  data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
-  return () => rmSync(data_dir, { recursive: true });
-});
+const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
 
 async function started(with_folder: boolean, use: (bench: Bench) => Promise<void>): Promise<void> {
   const own = with_folder ? { PUENTE_MAPPINGS_FOLDER: folder } : {};
@@ -143,7 +138,6 @@ it('warns of tables of a merchant that was never seen, until it is', async () =>
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { merchant: ARGENTINA, body: { amount: 1500 } });
   expect(await warned()).toBeUndefined();
   await bench.close();
-  rmSync(alone, { recursive: true });
 });
 
 it('opens no door while a proof fails, and names file, line and what would fit', async () => {
@@ -186,7 +180,6 @@ it('a create in doubt is sent again in its stored bytes after its tables changed
   expect(upstream.creates().at(-1)?.body.toString('utf8'), 'the control').toContain('"description":"Newer"');
   await newer.close();
   await upstream.close();
-  rmSync(kept, { recursive: true, force: true });
 });
 
 it('explains with the tables of a merchant on the ops door, and refuses what it can’t explain with the form that it takes', async () => {

@@ -1,15 +1,14 @@
 /** The text printed at start: its shell lines work, and it names the file of the ops token. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
 import { starter } from './start.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente welcome '));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const start = starter();
 
 const FREE_PORTS = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };

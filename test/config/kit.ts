@@ -1,17 +1,15 @@
 /** Settings as a start reads them, from files in a folder of the test. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { type Config, FILE_VARIABLE, loadConfig } from '../../src/config/config.ts';
 
 export const KEY = 'hush-key-of-the-tests-0123456789abcdef';
 export const TOKEN = 'hush-ops-token-of-the-tests';
 
-/** The folder is removed after the tests of the file. */
 export function openSettings() {
   const directory = mkdtempSync(join(tmpdir(), 'puente-settings-'));
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
   let files = 0;
   /** Writes a file; returns its name relative to the folder. */
   const file = (text: string, mode = 0o600): string => {

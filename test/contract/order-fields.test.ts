@@ -2,16 +2,13 @@
  * Rules of a create, written out by hand from the specification (`docs/field-notes.md` Spec Order, Spec Limits); the
  * sandbox and the shadow share one table, and both follow it.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { predict } from '../../src/proxy/shadow/predict.ts';
+import { openForAll } from '../open.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from '../proxy/shadow/orders.ts';
-import { type Kit, openKit, PAX_TERMINAL } from '../sandbox/kit.ts';
+import { openKit, PAX_TERMINAL } from '../sandbox/kit.ts';
 
-let kit: Kit;
-beforeAll(async () => {
-  kit = await openKit();
-});
-afterAll(() => kit.close());
+const kit = openForAll(() => openKit());
 
 /** A field, its valid values, and its invalid values by the error code of the refusal. */
 type Fixture = [path: string, taken: unknown[], refused: Record<string, unknown[]>];

@@ -1,5 +1,6 @@
 /** A chain for one crash point: repeated kills on one data directory, then a quiet end and the checker's verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { closing } from '../open.ts';
 import { type Backlog, collect, describeBacklog, readBacklog } from './books.ts';
 import { check, type Violation } from './checker.ts';
 import type { Child } from './child.ts';
@@ -50,20 +51,16 @@ export async function runChain(
   options: { settings?: Record<string, string>; settle?: (trial: Trial) => Promise<void> } = {},
 ): Promise<Outcome> {
   const random = seeded(seed);
-  const stand = await startStand(options.settings);
-  try {
-    const till = startTill(stand, random);
-    for (const [kill, point] of points.entries()) {
-      await killOnce({ stand, till, random, kill, point });
-      if (random.chance(0.5)) till.payUnanswered();
-    }
-    if (random.chance(0.3)) await (await started(stand)).kill();
-    await started(stand);
-    await options.settle?.({ stand, till, random, kill: points.length, point: '' });
-    return { ...(await finishChain(name, seed, stand, till)), kills: points.length };
-  } finally {
-    await stand.close();
+  await using stand = closing(await startStand(options.settings));
+  const till = startTill(stand, random);
+  for (const [kill, point] of points.entries()) {
+    await killOnce({ stand, till, random, kill, point });
+    if (random.chance(0.5)) till.payUnanswered();
   }
+  if (random.chance(0.3)) await (await started(stand)).kill();
+  await started(stand);
+  await options.settle?.({ stand, till, random, kill: points.length, point: '' });
+  return { ...(await finishChain(name, seed, stand, till)), kills: points.length };
 }
 
 export async function finishChain(name: string, seed: number, stand: Stand, till: Till): Promise<Outcome> {

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { closing } from '../open.ts';
 import { finishChain, started } from './chain.ts';
 import { type Child, killChildren } from './child.ts';
 import { type Disk, type Images, imagesOf, type Mark, markNow, putDisk, takeDisk, tornLog } from './power-loss.ts';
@@ -42,21 +43,17 @@ it('every row whose answer was delivered is in every disk image, and the server 
 
 async function loseAgain(seed: number, losses: number): Promise<void> {
   const random = seeded(seed);
-  const stand = await startStand();
-  try {
-    const till = startTill(stand, random);
-    for (let loss = 0; loss < losses; loss++) {
-      const child = await started(stand);
-      till.payUnanswered();
-      await till.retryLost();
-      await loseOnce(stand, till, child, random);
-    }
-    await started(stand);
-    const { violations } = await finishChain('power loss', seed, stand, till);
-    tally.wrong.push(...violations.map(({ text }) => text));
-  } finally {
-    await stand.close();
+  await using stand = closing(await startStand());
+  const till = startTill(stand, random);
+  for (let loss = 0; loss < losses; loss++) {
+    const child = await started(stand);
+    till.payUnanswered();
+    await till.retryLost();
+    await loseOnce(stand, till, child, random);
   }
+  await started(stand);
+  const { violations } = await finishChain('power loss', seed, stand, till);
+  tally.wrong.push(...violations.map(({ text }) => text));
 }
 
 async function loseOnce(stand: Stand, till: Till, child: Child, random: Random): Promise<void> {

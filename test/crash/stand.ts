@@ -8,6 +8,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';
 import { startRelay } from '../journeys/sdk-relay.ts';
 import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
+import { closing } from '../open.ts';
 import { type Build, type Child, SOURCES, startChild } from './child.ts';
 import { keptBundle } from './kept-bundle.ts';
 
@@ -142,12 +143,8 @@ export function usualBuild(): Build {
 
 /** One start with a clean stop, which fills the compile cache for the many starts after it. */
 export async function warmUp(build: Build): Promise<void> {
-  const stand = await startStand();
-  try {
-    const child = await stand.start(undefined, build);
-    await child?.stop();
-    if (child?.process.exitCode !== 0) throw new Error(`the server did not end cleanly:\n${child?.output()}`);
-  } finally {
-    await stand.close();
-  }
+  await using stand = closing(await startStand());
+  const child = await stand.start(undefined, build);
+  await child?.stop();
+  if (child?.process.exitCode !== 0) throw new Error(`the server did not end cleanly:\n${child?.output()}`);
 }

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFile } from '../engines/keeping.ts';
+import { closing } from '../open.ts';
 import { finishChain, started } from './chain.ts';
 import { type Child, killChildren, StartRefused } from './child.ts';
 import { seeded } from './random.ts';
@@ -55,40 +56,32 @@ describe('system calls on the database fail', { concurrent: true, timeout: LIMIT
 
 /** Repeated faults on one directory: each server starts on the state that the last one left. */
 async function failAgain(seed: number, faults: Fault[]): Promise<void> {
-  const stand = await startStand(SETTINGS);
-  try {
-    const till = startTill(stand, seeded(seed), true);
-    const whole = await started(stand);
-    // Stopped as soon as it is ready, it must still end cleanly.
-    await whole.stop();
-    expect(whole.process.exitCode).toBe(0);
-    for (const fault of faults) {
-      const child = await startFailing(stand, fault);
-      if (child !== null) await sellAndEnd(till, child, fault);
-      lookAtFile(stand, till, fault);
-    }
-    await started(stand);
-    const { violations } = await finishChain('system calls', seed, stand, till);
-    tally.wrong.push(...violations.map(({ text }) => text));
-  } finally {
-    await stand.close();
-  }
-}
-
-async function failFirst(fault: Fault): Promise<void> {
-  const stand = await startStand(SETTINGS);
-  try {
-    const till = startTill(stand, seeded(SEED), true);
+  await using stand = closing(await startStand(SETTINGS));
+  const till = startTill(stand, seeded(seed), true);
+  const whole = await started(stand);
+  // Stopped as soon as it is ready, it must still end cleanly.
+  await whole.stop();
+  expect(whole.process.exitCode).toBe(0);
+  for (const fault of faults) {
     const child = await startFailing(stand, fault);
     if (child !== null) await sellAndEnd(till, child, fault);
     lookAtFile(stand, till, fault);
-    const next = await started(stand);
-    const sale = await till.sell();
-    if (sale.legacy_id === null) tally.wrong.push(`${nameOf(fault)}: the next start sells nothing`);
-    await next.stop();
-  } finally {
-    await stand.close();
   }
+  await started(stand);
+  const { violations } = await finishChain('system calls', seed, stand, till);
+  tally.wrong.push(...violations.map(({ text }) => text));
+}
+
+async function failFirst(fault: Fault): Promise<void> {
+  await using stand = closing(await startStand(SETTINGS));
+  const till = startTill(stand, seeded(SEED), true);
+  const child = await startFailing(stand, fault);
+  if (child !== null) await sellAndEnd(till, child, fault);
+  lookAtFile(stand, till, fault);
+  const next = await started(stand);
+  const sale = await till.sell();
+  if (sale.legacy_id === null) tally.wrong.push(`${nameOf(fault)}: the next start sells nothing`);
+  await next.stop();
 }
 
 /** Null when the start was refused, which needs a clear message. */

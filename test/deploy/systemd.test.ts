@@ -1,6 +1,6 @@
 /** The unit of deploy/systemd: systemd accepts it, and it starts the same program as `npm start`. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -30,16 +30,12 @@ describe('deploy/systemd/puente.service', () => {
     const why = missing('systemd-analyze');
     skip(why !== null, why ?? '');
     const directory = mkdtempSync(join(tmpdir(), 'puente-unit-'));
-    try {
-      // Only the path of Node differs on this machine.
-      const here = unit.replace('/opt/puente/bin/node', process.execPath);
-      writeFileSync(join(directory, 'puente.service'), here);
-      const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', join(directory, 'puente.service')], {
-        encoding: 'utf8',
-      });
-      expect([status, stdout + stderr]).toEqual([0, '']);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
+    // Only the path of Node differs on this machine.
+    const here = unit.replace('/opt/puente/bin/node', process.execPath);
+    writeFileSync(join(directory, 'puente.service'), here);
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', join(directory, 'puente.service')], {
+      encoding: 'utf8',
+    });
+    expect([status, stdout + stderr]).toEqual([0, '']);
   });
 });

@@ -1,12 +1,13 @@
 /** The golden exchanges: each by the engine alone, then through the whole app; and what they cover together. */
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Family } from '../../src/contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../../src/contract/upstream.ts';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { readError } from '../../src/mapping/errors.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { type Bridge, startBridge } from './bridge.ts';
+import { openForAll } from '../open.ts';
+import { startBridge } from './bridge.ts';
 import { type Fired, runEngine } from './engine.ts';
 import { type Exchange, exchangeFiles, isExchangeFile, readExchanges } from './kit.ts';
 
@@ -44,11 +45,7 @@ describe('the engine alone', () => {
 // One app for each operation, because the retry budget belongs to the process.
 for (const [operation, own] of Map.groupBy(exchanges, (one) => one.operation)) {
   describe(`the whole app, ${operation}`, () => {
-    let bridge: Bridge;
-    beforeAll(async () => {
-      bridge = await startBridge(tables);
-    });
-    afterAll(() => bridge?.close());
+    const bridge = openForAll(() => startBridge(tables));
 
     for (const exchange of own) {
       it(exchange.title, async () => {

@@ -1,21 +1,17 @@
 /** Deceptive bodies and queries: refused before any upstream call or row, never guessed at. */
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
-import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../proxy/http/qr-till.ts';
+import { openForAll } from '../open.ts';
+import { codePath, openQrShop, orderPath, storeOrder } from '../proxy/http/qr-till.ts';
 import { rawRequest, sendRaw } from '../proxy/http/raw.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
+import { idOf, legacyErrorOf, openShop } from '../proxy/http/till.ts';
 
-let shop: Shop;
-let qr: QrShop;
 const told: string[] = [];
-beforeAll(async () => {
-  const note = (message: string, fields?: object): void => void told.push(message + JSON.stringify(fields ?? {}));
-  shop = await openShop({}, { log: { debug: note, info: note, warn: note, error: note } });
-  qr = await openQrShop();
-  await shop.create(shop.freshDevice()); // makes the token known, so upstream sees only the odd request
-});
-afterAll(() => Promise.all([shop.close(), qr.close()]));
+const note = (message: string, fields?: object): void => void told.push(message + JSON.stringify(fields ?? {}));
+const shop = openForAll(() => openShop({}, { log: { debug: note, info: note, warn: note, error: note } }));
+const qr = openForAll(() => openQrShop());
+beforeAll(() => shop.create(shop.freshDevice())); // makes the token known, so upstream sees only the odd request
 
 /** Requests that change something; background polls of the open order do not count. */
 async function posts(): Promise<number> {

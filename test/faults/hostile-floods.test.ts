@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, BRAZIL, call, eventually, POINT, tokenOf } from '../kit.ts';
+import { closing } from '../open.ts';
 import { legacyErrorOf } from '../proxy/http/till.ts';
 import {
   answerJson,
@@ -63,12 +64,8 @@ function create(merchant: string, headers: Record<string, string> = {}): Promise
 }
 
 function count(table: string): number {
-  const database = new Database(join(puente.data_dir, 'puente.db'), { readonly: true });
-  try {
-    return database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0;
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(puente.data_dir, 'puente.db'), { readonly: true }));
+  return database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0;
 }
 
 async function underWay(number: number): Promise<void> {

@@ -1,10 +1,11 @@
 /** Mutated requests over real sockets to every door: an answer in its shape or a clean close, and the door survives. */
-import { connect } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, call, DEVICE, OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, call, DEVICE, OPS_TOKEN, POINT, startBench, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { codePath, orderPath, preference, preferencePath, storeOrder } from '../proxy/http/qr-till.ts';
 import { rawRequest } from '../proxy/http/raw.ts';
+import { untilClosed } from './hostile-table.ts';
 
 /** Number of requests; nightly runs set `FUZZ_RUNS=100000`. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
@@ -12,14 +13,9 @@ const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
 const PATIENCE_MS = 150;
 const TOGETHER = 20;
 
-let bench: Bench;
-let legacy: Bench;
-beforeAll(async () => {
-  bench = await startBench();
-  legacy = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-  await bench.till(`${POINT}/devices`);
-});
-afterAll(() => Promise.all([bench.close(), legacy.close()]));
+const bench = openForAll(() => startBench());
+const legacy = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
+beforeAll(() => bench.till(`${POINT}/devices`));
 
 const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const OPS = [`Authorization: Bearer ${OPS_TOKEN}`, 'Content-Type: application/json'];
@@ -108,18 +104,7 @@ function mutated(from: Buffer[]) {
   );
 }
 
-function tell(url: string, text: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text, 'latin1'));
-    let answer = '';
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
-    socket.on('data', (chunk) => {
-      answer += chunk.toString('latin1');
-    });
-    socket.on('error', () => undefined); // a reset also ends it
-    socket.on('close', () => resolve(answer));
-  });
-}
+const tell = (url: string, text: string) => untilClosed(url, Buffer.from(text, 'latin1'), PATIENCE_MS);
 
 /** Sends a share of the runs to a door and checks each answer. */
 async function storm(url: string, requests: fc.Arbitrary<string>, runs: number, look: (answer: string) => void) {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
-import { openForAll, openForEach } from '../open.ts';
+import { closing, openForAll, openForEach } from '../open.ts';
 import { sendRaw } from '../proxy/http/raw.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
@@ -16,9 +16,6 @@ const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
 const REFUSED = [400, 405, 408, 413, 431];
 const TUNNEL = ['CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''];
 
-let sandbox: Sandbox;
-let orders: Outside;
-let legacy: Outside;
 /** Until it resolves, upstream does not answer `/users/me`. */
 let asking = Promise.withResolvers<void>();
 asking.resolve();
@@ -29,25 +26,15 @@ const upstream = openForAll(() =>
     else answerJson(response, 200, { id: 'x' });
   }),
 );
-beforeAll(async () => {
-  orders = await startOutside(upstream.url, SETTINGS);
-  legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
-});
-afterAll(async () => {
-  await Promise.all([orders.close(), legacy.close()]);
-  await sandbox.close();
-});
+const orders = openForAll(() => startOutside(upstream.url, SETTINGS));
+const legacy = openForAll(() => startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
+const sandbox = openForAll(() => startSandbox({ port: 0, host: '127.0.0.1' }));
 
 /** Rows of all tables that a call could write. */
 function rowsOf(door: Outside, tables = ['links', 'legacy_sales', 'exchanges', 'tokens']): number {
-  const database = new Database(join(door.data_dir, 'puente.db'), { readonly: true });
-  try {
-    const counts = tables.map((table) => database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get());
-    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(door.data_dir, 'puente.db'), { readonly: true }));
+  const counts = tables.map((table) => database.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get());
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }
 
 describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {

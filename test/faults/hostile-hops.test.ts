@@ -1,16 +1,14 @@
 /** Hop-by-hop headers, and requests that servers read in different ways, go no further: not proxied, not translated. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openForAll } from '../open.ts';
 import { sendRaw } from '../proxy/http/raw.ts';
-import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
+import { answerJson, answerWho, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** Puente closes a connection after this many requests. */
 const MOST_REQUESTS = 4;
 const SETTINGS = { PUENTE_PUBLIC_MAX_REQUESTS_PER_CONNECTION: String(MOST_REQUESTS) };
 
-let orders: Outside;
-let legacy: Outside;
 const upstream = openForAll(() =>
   startUnruly((seen, response) => {
     if (seen.path === '/users/me') answerWho(response);
@@ -18,13 +16,8 @@ const upstream = openForAll(() =>
     else answerJson(response, 200, { id: 'x' });
   }),
 );
-beforeAll(async () => {
-  orders = await startOutside(upstream.url, SETTINGS);
-  legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-});
-afterAll(async () => {
-  await Promise.all([orders.close(), legacy.close()]);
-});
+const orders = openForAll(() => startOutside(upstream.url, SETTINGS));
+const legacy = openForAll(() => startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
 
 function arrived(path: string): Record<string, unknown> {
   const seen = upstream.seen.findLast((one) => one.path === path);

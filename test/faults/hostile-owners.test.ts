@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, MEXICO, POINT, tokenOf } from '../kit.ts';
-import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../proxy/http/qr-till.ts';
-import { idOf, openShop, rowsOf, type Shop } from '../proxy/http/till.ts';
+import { openForAll } from '../open.ts';
+import { codePath, openQrShop, orderPath, storeOrder } from '../proxy/http/qr-till.ts';
+import { idOf, openShop, rowsOf } from '../proxy/http/till.ts';
 import { startOutside } from '../proxy/http/unruly.ts';
 
 /** Pairs of token and id; nightly runs set `FUZZ_OWNERS=50000`. */
@@ -17,12 +18,10 @@ const SECRET = 'only-the-owner-knows-';
 /** Puente also polls an open order in the background. */
 const LOOK = /^GET \/v1\/orders\/ORD/;
 
-let shop: Shop;
-let qr: QrShop;
+const shop = openForAll(() => openShop());
+const qr = openForAll(() => openQrShop());
 const sales: { merchant: string; id: string; device: string }[] = [];
 beforeAll(async () => {
-  shop = await openShop();
-  qr = await openQrShop();
   for (const merchant of MERCHANTS) {
     const device = DEVICE;
     const body = { amount: 1500, additional_info: { external_reference: SECRET + merchant } };
@@ -30,7 +29,6 @@ beforeAll(async () => {
     sales.push({ merchant, id: idOf(answer), device });
   }
 });
-afterAll(() => Promise.all([shop.close(), qr.close()]));
 
 /** Ids one character away from a real one, as an attacker who knows their form would guess. */
 const near = (id: string) =>

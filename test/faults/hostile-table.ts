@@ -21,11 +21,12 @@ export function exactly(...lines: string[]): Buffer {
   return Buffer.from(lines.join('\r\n'), 'latin1');
 }
 
-/** Sends bytes, and reads until the other side closes the connection. */
-export function untilClosed(url: string, bytes: string | Buffer): Promise<string> {
+/** Sends bytes, and reads until the other side closes the connection. @param patience_ms of silence that end it, too. */
+export function untilClosed(url: string, bytes: string | Buffer, patience_ms = 0): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
     let text = '';
+    socket.setTimeout(patience_ms, () => socket.destroy());
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
     });

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../kit.ts';
 import { listen, shut } from '../listen.ts';
+import { closing } from '../open.ts';
 import { forward } from '../proxy/http/front.ts';
 import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 
@@ -45,15 +46,11 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
     },
     atTerminal: (action, device) => control(`/terminals/${ARGENTINA}/${device}/${action}`, { body: {} }),
     states() {
-      const database = new Database(join(outside.data_dir, 'puente.db'), { readonly: true });
-      try {
-        const rows = database
-          .prepare<[], { id: string; state: string }>('SELECT legacy_id AS id, state FROM links')
-          .all();
-        return new Map(rows.map(({ id, state }) => [id, state]));
-      } finally {
-        database.close();
-      }
+      using database = closing(new Database(join(outside.data_dir, 'puente.db'), { readonly: true }));
+      const rows = database
+        .prepare<[], { id: string; state: string }>('SELECT legacy_id AS id, state FROM links')
+        .all();
+      return new Map(rows.map(({ id, state }) => [id, state]));
     },
     async close() {
       await outside.close();

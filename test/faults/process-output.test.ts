@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { killChildren } from '../crash/child.ts';
 import { bundleSources, type Stand, startStand, usualBuild } from '../crash/stand.ts';
 import { ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { closing } from '../open.ts';
 import { idOf } from '../proxy/http/till.ts';
 
 const LIMIT_MS = 120_000;
@@ -28,15 +29,11 @@ afterAll(async () => {
 });
 
 it('shows a token of the ops door with the sandbox alone', { timeout: LIMIT_MS }, async () => {
-  const real = await startStand({ PUENTE_OPS_TOKEN: '' });
-  try {
-    const child = await real.start();
-    expect(child?.output()).toMatch(/ops token +none is set, so that the ops door refuses every call/);
-    for (const authorization of ['Bearer ', 'Bearer null', ''])
-      expect((await fetch(`${child?.ops_url}/api/merchants`, { headers: { authorization } })).status).toBe(401);
-  } finally {
-    await real.close();
-  }
+  await using real = closing(await startStand({ PUENTE_OPS_TOKEN: '' }));
+  const child = await real.start();
+  expect(child?.output()).toMatch(/ops token +none is set, so that the ops door refuses every call/);
+  for (const authorization of ['Bearer ', 'Bearer null', ''])
+    expect((await fetch(`${child?.ops_url}/api/merchants`, { headers: { authorization } })).status).toBe(401);
 });
 
 /** Lines that are not of a call, such as a warning on a busy machine. */

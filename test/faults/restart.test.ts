@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { call, eventually } from '../kit.ts';
+import { closing } from '../open.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream } from './upstream-stand.ts';
 
@@ -79,36 +80,28 @@ it(
 );
 
 function countOf(path: string, where: string): number {
-  const database = new Database(path, { readonly: true, timeout: 5_000 });
-  try {
-    return Number(database.prepare(`SELECT count(*) FROM links WHERE ${where}`).pluck().get());
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path, { readonly: true, timeout: 5_000 }));
+  return Number(database.prepare(`SELECT count(*) FROM links WHERE ${where}`).pluck().get());
 }
 
 /** Adds terminal sales: copies of one, each with its own ids. */
 function fill(path: string, rows: number): void {
-  const database = new Database(path, { timeout: 5_000 });
-  try {
-    const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
-    const own: Record<string, string> = {
-      legacy_id: "'filler-' || n",
-      unit: "'NEWLAND_N950__OLD' || n",
-      slot: "'point:NEWLAND_N950__OLD' || n",
-      idempotency_key: "'filler-key-' || n",
-      reference_sent: "'filler' || n",
-      fingerprint: "'filler-' || n",
-      state: "'NOT_SENT'",
-      next_check_at: 'NULL',
-      sealed_body: 'NULL',
-    };
-    database.exec(
-      `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${rows})
-       INSERT INTO links (${columns.join(', ')})
-       SELECT ${columns.map((name) => own[name] ?? name).join(', ')} FROM counted, (SELECT * FROM links LIMIT 1)`,
-    );
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path, { timeout: 5_000 }));
+  const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
+  const own: Record<string, string> = {
+    legacy_id: "'filler-' || n",
+    unit: "'NEWLAND_N950__OLD' || n",
+    slot: "'point:NEWLAND_N950__OLD' || n",
+    idempotency_key: "'filler-key-' || n",
+    reference_sent: "'filler' || n",
+    fingerprint: "'filler-' || n",
+    state: "'NOT_SENT'",
+    next_check_at: 'NULL',
+    sealed_body: 'NULL',
+  };
+  database.exec(
+    `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${rows})
+     INSERT INTO links (${columns.join(', ')})
+     SELECT ${columns.map((name) => own[name] ?? name).join(', ')} FROM counted, (SELECT * FROM links LIMIT 1)`,
+  );
 }

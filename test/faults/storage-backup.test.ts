@@ -23,6 +23,7 @@ import { examineFile } from '../../src/store/sqlite/examine.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { killChildren, startChild } from '../crash/child.ts';
 import { ANA, type Bench, BRAZIL, eventually, PEOPLE } from '../kit.ts';
+import { closing } from '../open.ts';
 import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
@@ -53,13 +54,9 @@ async function backUp(bench: Bench): Promise<BackupManifest> {
 }
 
 function linksIn(path: string): string[] {
-  const database = new Database(path, { readonly: true });
-  try {
-    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
-    return database.prepare<[], string>('SELECT legacy_id FROM links').pluck().all();
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path, { readonly: true }));
+  expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+  return database.prepare<[], string>('SELECT legacy_id FROM links').pluck().all();
 }
 
 describe('a backup', () => {
@@ -182,23 +179,21 @@ describe('the schedule', () => {
     const whole = left.filter(isDatabase);
     expect(whole).toHaveLength(1);
     writeFileSync(join(kept, 'of somebody else.unfinished'), 'not ours');
-    const bench = await openShop({
-      PUENTE_DATA_DIR: data_dir,
-      PUENTE_BACKUP_EVERY_MS: '1000',
-      PUENTE_BACKUP_KEEP: '1',
-    });
-    try {
-      const before = [...left, ...whole.map((name) => `${name}.json`)];
-      const later = await eventually(
-        async () => readdirSync(kept),
-        // A database is deleted before its manifest.
-        (names) => names.filter(isDatabase).length === 1 && !before.some((name) => names.includes(name)),
-      );
-      expect(later).toContain('of somebody else.unfinished');
-      expect(later.find(isDatabase)).toMatch(/^puente-[0-9a-f]{8}-\d{8}T\d{9}Z\.db$/);
-    } finally {
-      await bench.close();
-    }
+    await using _bench = closing(
+      await openShop({
+        PUENTE_DATA_DIR: data_dir,
+        PUENTE_BACKUP_EVERY_MS: '1000',
+        PUENTE_BACKUP_KEEP: '1',
+      }),
+    );
+    const before = [...left, ...whole.map((name) => `${name}.json`)];
+    const later = await eventually(
+      async () => readdirSync(kept),
+      // A database is deleted before its manifest.
+      (names) => names.filter(isDatabase).length === 1 && !before.some((name) => names.includes(name)),
+    );
+    expect(later).toContain('of somebody else.unfinished');
+    expect(later.find(isDatabase)).toMatch(/^puente-[0-9a-f]{8}-\d{8}T\d{9}Z\.db$/);
   });
 });
 
@@ -217,12 +212,8 @@ async function leftByAKill(file: string): Promise<string> {
 }
 
 function lastSaleIn(path: string): unknown {
-  const database = new Database(path, { fileMustExist: true });
-  try {
-    return database.prepare("SELECT value FROM meta WHERE name = 'last sale'").pluck().get();
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path, { fileMustExist: true }));
+  return database.prepare("SELECT value FROM meta WHERE name = 'last sale'").pluck().get();
 }
 
 describe('a restore', () => {

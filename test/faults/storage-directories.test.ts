@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPS_TOKEN, startBench } from '../kit.ts';
+import { closing } from '../open.ts';
 import { HOUSE, puente, type Ran } from '../run-cli.ts';
 import { openStore } from '../store/sqlite/kit.ts';
 
@@ -168,12 +169,8 @@ describe('a disk without room', { timeout: 2 * PATIENCE_MS }, () => {
 
 describe('backup', { timeout: 2 * PATIENCE_MS }, () => {
   it.each(['package.json', 'package.json/below', '/proc/nothing'])('refuses the directory %s', async (at) => {
-    const bench = await startBench({ PUENTE_BACKUP_DIRECTORY: at });
-    try {
-      const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
-      expectSentence(await puente(['backup'], { env }), 'backup', /backup/);
-    } finally {
-      await bench.close();
-    }
+    await using bench = closing(await startBench({ PUENTE_BACKUP_DIRECTORY: at }));
+    const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+    expectSentence(await puente(['backup'], { env }), 'backup', /backup/);
   });
 });

@@ -14,9 +14,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Room } from '../../src/proxy/records/upkeep.ts';
 import { call, eventually } from '../kit.ts';
+import { closing, openForAll, openForEach } from '../open.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
 import { MERCHANT, NOON } from '../store/contract/harness.ts';
 import { newFolder, openStore } from '../store/sqlite/kit.ts';
@@ -45,12 +46,8 @@ async function expectRefused(shop: Shop): Promise<void> {
 }
 
 describe('a disk that is nearly full', () => {
-  let shop: Shop;
   let free_bytes = 1_000 * MIB;
-  beforeAll(async () => {
-    shop = await openShop({}, { free_bytes: async () => free_bytes });
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openShop({}, { free_bytes: async () => free_bytes }));
 
   it('refuses new sales before anything is written, finishes those under way, and recovers by itself [F45]', async () => {
     const [open, repeated] = [shop.freshDevice(), shop.freshDevice()];
@@ -102,12 +99,8 @@ describe('a disk that is nearly full', () => {
 
   it('keeps evidence waiting, and writes it when there is room again', async () => {
     const exchanges = async (id: string): Promise<number> => {
-      const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
-      try {
-        return database.prepare<[string]>('SELECT 1 FROM exchanges WHERE legacy_id = ?').all(id).length;
-      } finally {
-        database.close();
-      }
+      using database = closing(new Database(join(shop.data_dir, 'puente.db'), { readonly: true }));
+      return database.prepare<[string]>('SELECT 1 FROM exchanges WHERE legacy_id = ?').all(id).length;
     };
     const sale = idOf(await shop.create(shop.freshDevice()));
     await eventually(
@@ -209,11 +202,7 @@ describe('a full disk', () => {
 });
 
 describe('another process that holds the write lock', () => {
-  let shop: Shop;
-  beforeEach(async () => {
-    shop = await openShop();
-  });
-  afterEach(() => shop.close());
+  const shop = openForEach(() => openShop());
 
   it('stops sales before anything is sent, and only while it holds the lock [F43]', async () => {
     const known = shop.freshDevice();

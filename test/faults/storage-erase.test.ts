@@ -1,28 +1,19 @@
 /** Erasing a merchant: refused while it has open work; then all its rows and bytes are gone and the chain verifies. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Erasure } from '../../src/ops/upkeep/erase.ts';
-import { ARGENTINA, BEN, BRAZIL, EVA, eventually, PEOPLE, type Receiver, startReceiver } from '../kit.ts';
-import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
+import { ARGENTINA, BEN, BRAZIL, EVA, eventually, PEOPLE, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { idOf, openShop } from '../proxy/http/till.ts';
 
 /** Words that only this merchant's rows have. */
 const MARKS = ['Torta-de-la-abuela', 'TICKET-ERASE-7', 'receiver-key-of-the-merchant'];
 
-let folder: string;
-let shop: Shop;
-let receiver: Receiver;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'puente-erase-'));
-  receiver = await startReceiver();
-  shop = await openShop({ PUENTE_DATA_DIR: folder, ...PEOPLE });
-});
-afterAll(async () => {
-  await shop.close();
-  await receiver.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = mkdtempSync(join(tmpdir(), 'puente-erase-'));
+const receiver = openForAll(() => startReceiver());
+const shop = openForAll(() => openShop({ PUENTE_DATA_DIR: folder, ...PEOPLE }));
 
 const erase = async (body: object, token: string = EVA.token): Promise<{ status: number; body: Erasure }> => {
   const answer = await shop.ops(`/api/merchants/${ARGENTINA}/erase`, { method: 'POST', body, token });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startRelay } from '../journeys/sdk-relay.ts';
-import { type Answer, ARGENTINA, call, eventually, POINT, tokenOf } from '../kit.ts';
-import { openForAll } from '../open.ts';
+import { type Answer, ARGENTINA, call, clockOf, eventually, POINT, tokenOf } from '../kit.ts';
+import { closing, openForAll } from '../open.ts';
 import type { Row } from '../proxy/http/till.ts';
 import type { Act, Heard } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
@@ -18,10 +18,7 @@ let clock_offset_ms = 0;
 const upstream = openForAll(() => startUpstream());
 const puente = openForAll(() =>
   openTill(upstream.url, SHORT, {
-    clock: {
-      now: () => Date.now() + clock_offset_ms,
-      sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
-    },
+    clock: clockOf(() => Date.now() + clock_offset_ms),
   }),
 );
 beforeEach(() => {
@@ -77,13 +74,9 @@ function tell(order: Order): Promise<Answer> {
 }
 
 function nextCheckAt(device: string): number {
-  const database = new Database(join(puente.data_dir, 'puente.db'), { readonly: true });
-  try {
-    const found = database.prepare('SELECT next_check_at FROM links WHERE unit = ?').pluck().get(device);
-    return Number(found);
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(puente.data_dir, 'puente.db'), { readonly: true }));
+  const found = database.prepare('SELECT next_check_at FROM links WHERE unit = ?').pluck().get(device);
+  return Number(found);
 }
 
 describe('a create in doubt', () => {

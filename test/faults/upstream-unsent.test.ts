@@ -1,35 +1,30 @@
 /** An upstream that can receive no byte: the call is proved unsent, answered 502, and may be retried (F1–F3). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { POINT } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { legacyErrorOf } from '../proxy/http/till.ts';
-import { type Gate, refusedUrl, startFaultServer, startGate } from './fault-server.ts';
+import { refusedUrl, startFaultServer, startGate } from './fault-server.ts';
 import { json } from './fault-server-acts.ts';
 import { startBlackHole } from './fault-server-hole.ts';
 import { makeTlsFaults, type TlsFaults } from './fault-server-tls.ts';
-import { openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+import { openTill, startUpstream, type Till } from './upstream-stand.ts';
 
 let faults: TlsFaults;
-let upstream: Upstream;
-let gate: Gate;
 let puente: Till;
-let data_dir: string;
+const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
 beforeAll(async () => {
   faults = await makeTlsFaults();
-  upstream = await startUpstream({ tls: faults.good });
-  gate = await startGate(upstream.port);
-  data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
+});
+const upstream = openForAll(() => startUpstream({ tls: faults.good }));
+const gate = openForAll(() => startGate(upstream.port));
+beforeAll(async () => {
   puente = await openTill(`https://localhost:${gate.port}`, { PUENTE_DATA_DIR: data_dir });
   // Makes the token's owner known while upstream answers; on a busy machine the first call may time out.
   const first = async () => expect((await puente.create(puente.device())).status).toBe(201);
   await vi.waitFor(first, { timeout: 50_000 });
-});
-afterAll(async () => {
-  await gate.close();
-  await upstream.close();
-  rmSync(data_dir, { recursive: true, force: true });
 });
 
 /** The till is answered 502, and the row says that nothing was sent. */

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { type Answer, ARGENTINA, call, eventually } from '../kit.ts';
+import { closing } from '../open.ts';
 
 export const SECRET = 'a webhook secret of the tests';
 
@@ -44,14 +45,10 @@ export interface InboxRow {
 
 /** The inbox, oldest first, read while the process runs. */
 export function inboxOf(data_dir: string): InboxRow[] {
-  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
-  try {
-    return database
-      .prepare<[], InboxRow>('SELECT order_id, verified, state, attempts FROM events ORDER BY sequence')
-      .all();
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(data_dir, 'puente.db'), { readonly: true }));
+  return database
+    .prepare<[], InboxRow>('SELECT order_id, verified, state, attempts FROM events ORDER BY sequence')
+    .all();
 }
 
 export function allHandled(data_dir: string): Promise<InboxRow[]> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, startReceiver } from '../kit.ts';
-import { openForAll } from '../open.ts';
+import { closing, openForAll } from '../open.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../proxy/http/till.ts';
 import { allHandled, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
@@ -58,16 +58,12 @@ function noticesOf({ id }: Sale): number {
 
 /** The stored row of a sale; equal rows before and after mean that nothing changed. */
 function stored({ id }: Sale): Record<string, unknown> {
-  const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
-  try {
-    return database
-      .prepare<[string], Record<string, unknown>>(
-        'SELECT state, legacy_state, order_version, known_by, revision FROM links WHERE legacy_id = ?',
-      )
-      .get(id) as Record<string, unknown>; // a sale of this test
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(shop.data_dir, 'puente.db'), { readonly: true }));
+  return database
+    .prepare<[string], Record<string, unknown>>(
+      'SELECT state, legacy_state, order_version, known_by, revision FROM links WHERE legacy_id = ?',
+    )
+    .get(id) as Record<string, unknown>; // a sale of this test
 }
 
 describe('a forged event', () => {
@@ -180,31 +176,27 @@ describe('a genuine event that is sent again', () => {
 
 describe('a flood of events', () => {
   it('with random ids reads nothing, is capped, and does not affect creates and genuine events [F109]', async () => {
-    const small = await openShop({ ...QUIET, PUENTE_WEBHOOK_WAITING_LIMIT: '500' });
-    try {
-      const statuses = new Map<number, number>();
-      const forge = async (from: number): Promise<void> => {
-        // Pending events are counted once a second, so a fast machine accepts more before it refuses.
-        for (let nth = from; nth < 50_000 && !statuses.has(503); nth += 20) {
-          const { status } = await sendEvent(small.app.public_url, { id: inventedOrder(nth), header: () => null });
-          statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        }
-      };
-      const flood = Promise.all(Array.from({ length: 20 }, (_, from) => forge(from)));
-      const created = [];
-      for (let sale = 0; sale < 10; sale++) created.push((await small.create(small.freshDevice())).status);
-      await flood;
-      expect(created).toEqual(Array(10).fill(201));
-      expect([...statuses.keys()].sort()).toEqual([200, 503]);
-      const forged = inboxOf(small.data_dir).filter(({ order_id }) => order_id?.startsWith('ORD01K7FFD') === true);
-      expect(forged).toHaveLength(statuses.get(200) ?? 0);
-      expect((await small.requests('/v1/orders/ORD01K7FFD')).length).toBe(0);
-      expect((await sendEvent(small.app.public_url, { id: inventedOrder(9_999) })).status).toBe(200);
-      const refused = await sendEvent(small.app.public_url, { id: inventedOrder(9_998), header: () => null });
-      expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '60' } });
-    } finally {
-      await small.close();
-    }
+    await using small = closing(await openShop({ ...QUIET, PUENTE_WEBHOOK_WAITING_LIMIT: '500' }));
+    const statuses = new Map<number, number>();
+    const forge = async (from: number): Promise<void> => {
+      // Pending events are counted once a second, so a fast machine accepts more before it refuses.
+      for (let nth = from; nth < 50_000 && !statuses.has(503); nth += 20) {
+        const { status } = await sendEvent(small.app.public_url, { id: inventedOrder(nth), header: () => null });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    };
+    const flood = Promise.all(Array.from({ length: 20 }, (_, from) => forge(from)));
+    const created = [];
+    for (let sale = 0; sale < 10; sale++) created.push((await small.create(small.freshDevice())).status);
+    await flood;
+    expect(created).toEqual(Array(10).fill(201));
+    expect([...statuses.keys()].sort()).toEqual([200, 503]);
+    const forged = inboxOf(small.data_dir).filter(({ order_id }) => order_id?.startsWith('ORD01K7FFD') === true);
+    expect(forged).toHaveLength(statuses.get(200) ?? 0);
+    expect((await small.requests('/v1/orders/ORD01K7FFD')).length).toBe(0);
+    expect((await sendEvent(small.app.public_url, { id: inventedOrder(9_999) })).status).toBe(200);
+    const refused = await sendEvent(small.app.public_url, { id: inventedOrder(9_998), header: () => null });
+    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '60' } });
   });
 
   it('for one order leaves a few rows, whatever the events hold [F109]', async () => {

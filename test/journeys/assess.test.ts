@@ -1,8 +1,8 @@
 /** Thousands of calls of till scripts are captured, assessed and replayed; every sum equals the tills' own counts. */
-import { cpSync, createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, createReadStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Made, makeCapture } from '../../scripts/make-capture/run.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { type Assessment, assessmentOf } from '../../src/ops/capture/assess.ts';
@@ -19,13 +19,7 @@ const LIMIT_MS = 240_000;
 const CALLS = Number(process.env.CAPTURED_CALLS ?? 2_000);
 const tables = loadTables(MAPPINGS);
 
-let directory: string;
-
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'puente-assess-'));
-});
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'puente-assess-'));
 
 async function made(stage: 'shadow' | 'orders', exchanges: number): Promise<Made & { file: string }> {
   const file = join(directory, `${stage}.jsonl`);

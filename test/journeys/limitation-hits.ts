@@ -8,6 +8,7 @@ import type { Report } from '../../src/ops/report/report.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
 import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { usualKeeping } from '../engines/keeping.ts';
+import { closing } from '../open.ts';
 import { portsAt } from '../proxy/routing/lane-ports.ts';
 
 /** The worlds' secret key, so that their stores can be read after closing. */
@@ -19,14 +20,10 @@ export async function reportOnClosed(
   { since, clock, notice_agent }: { since: number; clock: Clock; notice_agent: string },
 ): Promise<Report> {
   const vault = createVault(new Secret(WORLD_KEY));
-  const store = await usualKeeping().open(data_dir, vault.coverKey());
-  try {
-    const ports = portsAt(store, clock.now, { clock, vault });
-    const ask = { merchant_id: null, since, until: clock.now() + 1 };
-    return await gatherReport(ports, ask, { assumptions: [], notice_agent });
-  } finally {
-    await store.close();
-  }
+  await using store = closing(await usualKeeping().open(data_dir, vault.coverKey()));
+  const ports = portsAt(store, clock.now, { clock, vault });
+  const ask = { merchant_id: null, since, until: clock.now() + 1 };
+  return await gatherReport(ports, ask, { assumptions: [], notice_agent });
 }
 
 /** Reports of orders worlds closed since the list was set; null while no test collects them. */

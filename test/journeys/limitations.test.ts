@@ -1,6 +1,6 @@
 /** Each numbered limitation, shown as exactly the lines in which a till's transcript differs from the legacy one. */
 import { describe, expect, test } from 'vitest';
-import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
+import { ARGENTINA, BRAZIL, clockOf, MEXICO } from '../kit.ts';
 import { hitsIn, isOfPoint, limitationsOf, reportsOf } from './limitation-hits.ts';
 import { create as createQr, argentina as qrShop, v2, v2Item } from './qr-sales.ts';
 import { newQrTill } from './qr-till-script.ts';
@@ -135,10 +135,7 @@ describe('each limitation is this difference and no other', () => {
 
   limitation('LIM-09', async () => {
     let offset_ms = 0;
-    const clock = {
-      now: () => Date.now() + offset_ms,
-      sleep: (duration_ms: number) => new Promise<void>((resolve) => setTimeout(resolve, duration_ms)),
-    };
+    const clock = clockOf(() => Date.now() + offset_ms);
     const told = await inEachWay({ merchant: ARGENTINA, clock }, ['direct', 'orders'], async (world) => {
       const till = newTill(world);
       offset_ms = 0;

@@ -1,6 +1,7 @@
 /** Whole QR sales as real tills and receivers make them, proxied and translated (`docs/field-notes.md` QR §7). */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, BRAZIL, call } from '../kit.ts';
+import { closing } from '../open.ts';
 import { makeCode } from './qr-clients.ts';
 import { readCode, readFields } from './qr-emv.ts';
 import { openShop, type Shop, type Stage } from './qr-shop.ts';
@@ -84,17 +85,13 @@ describe.each(stages)('stage %s', (stage) => {
 
 test('Brazil: any bank pays the code by its Pix location', async () => {
   for (const stage of stages) {
-    const shop = await openShop(stage, BRAZIL);
-    try {
-      const { qr_data } = await makeCode(shop.connection, 'POST', TILL, { reference: 'P1', title: 'Café', total: 25 });
-      const code = readCode(qr_data);
-      expect([code.get('53'), code.get('54'), code.get('58')]).toEqual(['986', '25.00', 'BR']);
-      const account = readFields(code.get('26') ?? '');
-      expect(account.get('00')).toBe('br.gov.bcb.pix');
-      expect(account.get('25')).toMatch(/^pix-qr\.mercadopago\.com\//);
-    } finally {
-      await shop.close();
-    }
+    await using shop = closing(await openShop(stage, BRAZIL));
+    const { qr_data } = await makeCode(shop.connection, 'POST', TILL, { reference: 'P1', title: 'Café', total: 25 });
+    const code = readCode(qr_data);
+    expect([code.get('53'), code.get('54'), code.get('58')]).toEqual(['986', '25.00', 'BR']);
+    const account = readFields(code.get('26') ?? '');
+    expect(account.get('00')).toBe('br.gov.bcb.pix');
+    expect(account.get('25')).toMatch(/^pix-qr\.mercadopago\.com\//);
   }
 });
 

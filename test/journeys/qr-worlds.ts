@@ -1,6 +1,6 @@
 /** The three routes of a QR till's calls, with IPN receivers and one clock for the sandbox and Puente. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call } from '../kit.ts';
+import { call, clockOf } from '../kit.ts';
 import { type QrWorld, TILL } from './qr-till-script.ts';
 import { inEachWay, type OpenWorld, openWorld, type Way, type WorldOptions } from './worlds.ts';
 
@@ -17,10 +17,7 @@ const SOON_MS = 50;
 
 async function openQrWorld(way: Way, options: WorldOptions): Promise<OpenQrWorld> {
   let offset_ms = 0;
-  const clock = {
-    now: () => Date.now() + offset_ms,
-    sleep: (duration_ms: number) => new Promise<void>((resolve) => setTimeout(resolve, duration_ms)),
-  };
+  const clock = clockOf(() => Date.now() + offset_ms);
   const environment = {
     // Scripts poll faster than people; LIM-11 and similar limitations have their own tests.
     PUENTE_READS_SEARCH_FRESH_MS: '0',

@@ -1,6 +1,7 @@
 /** After a reset of the sandbox its events still reach Puente, because a reset keeps the settings of the door. */
 import { expect, test } from 'vitest';
 import { ARGENTINA, call, DEVICE, eventually, INTENT, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
+import { closing } from '../open.ts';
 
 test('a sale after a reset is announced', async () => {
   const bench = await startBench();
@@ -21,21 +22,17 @@ test('a sale after a reset is announced', async () => {
 });
 
 test('a payment that was open at a reset does not hold its terminal', async () => {
-  const bench = await startBench();
-  try {
-    const create = () => bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
-    const { id } = (await create()).body as { id: string }; // the id of an intent
-    await bench.control('/reset', { method: 'POST' });
-    await eventually(
-      async () => (await bench.till(`${POINT}/payment-intents/${id}`)).body,
-      (body) => (body as { state: string }).state === 'ABANDONED',
-    );
-    const next = await create();
-    expect(next.status).toBe(201);
-    expect(next.body).not.toMatchObject({ id });
-  } finally {
-    await bench.close();
-  }
+  await using bench = closing(await startBench());
+  const create = () => bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+  const { id } = (await create()).body as { id: string }; // the id of an intent
+  await bench.control('/reset', { method: 'POST' });
+  await eventually(
+    async () => (await bench.till(`${POINT}/payment-intents/${id}`)).body,
+    (body) => (body as { state: string }).state === 'ABANDONED',
+  );
+  const next = await create();
+  expect(next.status).toBe(201);
+  expect(next.body).not.toMatchObject({ id });
 });
 
 test('a sandbox that keeps its world goes on with an open payment after a restart', async () => {
@@ -45,15 +42,11 @@ test('a sandbox that keeps its world goes on with an open payment after a restar
     id: string; // the id of an intent
   };
   await first.app.close();
-  const second = await startBench({ ...kept, PUENTE_DATA_DIR: first.data_dir });
-  try {
-    expect(second.sandbox.is_restored).toBe(true);
-    await second.atTerminal('pay');
-    await eventually(
-      async () => (await second.till(`${POINT}/payment-intents/${id}`)).body,
-      (body) => (body as { state: string }).state === 'FINISHED',
-    );
-  } finally {
-    await second.close();
-  }
+  await using second = closing(await startBench({ ...kept, PUENTE_DATA_DIR: first.data_dir }));
+  expect(second.sandbox.is_restored).toBe(true);
+  await second.atTerminal('pay');
+  await eventually(
+    async () => (await second.till(`${POINT}/payment-intents/${id}`)).body,
+    (body) => (body as { state: string }).state === 'FINISHED',
+  );
 });

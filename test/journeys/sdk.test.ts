@@ -1,5 +1,5 @@
 /** The unchanged official Node SDK 3.6.1, in its own process, takes payments through Puente over TLS. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import {
   startBench,
   tokenOf,
 } from '../kit.ts';
+import { closing } from '../open.ts';
 import { type Authority, makeAuthority } from './authority.ts';
 import { type SdkAnswer, type SdkTill, startSdkTill } from './sdk-process.ts';
 
@@ -39,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await till?.close();
   await bench?.close();
-  rmSync(directory, { recursive: true, force: true });
 });
 
 /** Frees the terminals before each test; Puente keeps its data. */
@@ -64,16 +64,12 @@ describe('attached to Puente', () => {
   });
 
   test('without the authority the SDK refuses the certificate', async () => {
-    const stranger = startSdkTill(bench.app.public_url, null, tokenOf(ARGENTINA));
-    try {
-      const refusal = await stranger.refusal('getDevices', { requestOptions: { maxRetries: 0 } });
-      expect(refusal).toMatchObject({ name: 'MPConnectionError', error: 'connection_error' });
-      expect(refusal.cause).toMatch(
-        /UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT_LOCALLY/,
-      );
-    } finally {
-      await stranger.close();
-    }
+    await using stranger = closing(startSdkTill(bench.app.public_url, null, tokenOf(ARGENTINA)));
+    const refusal = await stranger.refusal('getDevices', { requestOptions: { maxRetries: 0 } });
+    expect(refusal).toMatchObject({ name: 'MPConnectionError', error: 'connection_error' });
+    expect(refusal.cause).toMatch(
+      /UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT_LOCALLY/,
+    );
   });
 });
 

@@ -8,6 +8,7 @@ import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, eventually, type Receiver, sandboxProfile, startBench, startReceiver } from '../kit.ts';
+import { closing } from '../open.ts';
 import { closed, reportOnClosed, WORLD_KEY } from './limitation-hits.ts';
 import type { ScriptWorld } from './till-script.ts';
 
@@ -102,12 +103,8 @@ export async function inEachWay<T, World extends { close(): Promise<void> } = Op
 ): Promise<Record<Way, T>> {
   const results: Partial<Record<Way, T>> = {};
   for (const way of ways) {
-    const world = await open(way, options);
-    try {
-      results[way] = await run(world);
-    } finally {
-      await world.close();
-    }
+    await using world = closing(await open(way, options));
+    results[way] = await run(world);
   }
   return results as Record<Way, T>; // callers read only the ways they named
 }

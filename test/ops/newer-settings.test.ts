@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, expect, it } from 'vitest';
 import { ARGENTINA } from '../kit.ts';
+import { closing } from '../open.ts';
 import { openShop, type Shop } from '../proxy/http/till.ts';
 
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
@@ -18,12 +19,8 @@ async function open(settings: Record<string, string> = {}): Promise<Shop> {
 }
 
 function inDatabase<Result>(data_dir: string, work: (database: Database.Database) => Result): Result {
-  const database = new Database(join(data_dir, 'puente.db'));
-  try {
-    return work(database);
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(data_dir, 'puente.db')));
+  return work(database);
 }
 
 it('are kept by a move, a rollback, a brown-out and a change of settings; its till is served', async () => {

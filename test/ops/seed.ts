@@ -9,6 +9,7 @@ import { type MerchantSettings, merchantSettings } from '../../src/proxy/routing
 import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { firedRows } from '../../src/store/exchanges.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { closing } from '../open.ts';
 
 /** Sites of the test merchants, by the last three digits of their ids. */
 const SITES: Readonly<Record<string, string>> = { 200: 'MLA', 300: 'MLB', 400: 'MLM', 500: 'MLC', 600: 'MLU' };
@@ -61,19 +62,15 @@ export type Kept = Pick<
 
 /** Exchanges in the store now, oldest first. */
 export function keptExchanges(data_dir: string): Kept[] {
-  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
-  try {
-    const rows = database.prepare<[], Record<string, string | null>>('SELECT * FROM exchanges ORDER BY at, id').all();
-    return rows.map((row) => {
-      const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
-      const parts = ['upstream', 'losses', 'unknown', 'shadow', 'messages'];
-      const fired = row.fired === null ? null : firedRows(row.fired ?? null);
-      // Columns as the store writes them.
-      return { ...row, fired, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
-    });
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(data_dir, 'puente.db'), { readonly: true }));
+  const rows = database.prepare<[], Record<string, string | null>>('SELECT * FROM exchanges ORDER BY at, id').all();
+  return rows.map((row) => {
+    const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
+    const parts = ['upstream', 'losses', 'unknown', 'shadow', 'messages'];
+    const fired = row.fired === null ? null : firedRows(row.fired ?? null);
+    // Columns as the store writes them.
+    return { ...row, fired, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
+  });
 }
 
 /** Creates that each API received, from the sandbox's request log. */

@@ -1,19 +1,18 @@
 /** The selection of merchants: one schema for every row that takes several, in JSON and as people write it. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
 import { bulkItems, withoutNames } from '../../src/ops/moves/typed-lists.ts';
 import { ARGENTINA, BRAZIL, CHILE, EVA } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { command as run } from './moves/command.ts';
-import { type MovesBench, messageOf, startMoves } from './moves/kit.ts';
+import { messageOf, startMoves } from './moves/kit.ts';
 
-let bench: MovesBench;
+const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
 beforeAll(async () => {
-  bench = await startMoves({ PUENTE_MOVES_GATE: 'advise' });
   for (const merchant of [ARGENTINA, BRAZIL, CHILE]) await bench.move({ stage: 'shadow' }, EVA, merchant);
   for (const merchant of [ARGENTINA, BRAZIL]) await bench.notify(merchant, { tags: ['north'] });
 });
-afterAll(() => bench.close());
 
 const reason = 'a test selects';
 let day = 0;

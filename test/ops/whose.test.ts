@@ -1,13 +1,14 @@
 /** The filter `merchant` of every list: a merchant by its id or name, and several by a tag, in API, commands and console. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { commandRows } from '../../src/ops/api/rows.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import { merchantsMeant, ofEach } from '../../src/ops/whose.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { FAST } from '../proxy/http/till.ts';
 import { command as run } from './moves/command.ts';
-import { type MovesBench, messageOf, startMoves } from './moves/kit.ts';
+import { messageOf, startMoves } from './moves/kit.ts';
 
 const SETTINGS = {
   ...FAST,
@@ -28,9 +29,8 @@ const LABELS: Record<string, { name: string; tags: string[] }> = {
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 const reason = 'a test lists it';
 
-let bench: MovesBench;
+const bench = openForAll(() => startMoves(SETTINGS));
 beforeAll(async () => {
-  bench = await startMoves(SETTINGS);
   for (const [merchant, label] of Object.entries(LABELS)) {
     const own = { ...label, capture: true, safety_stop: 'armed', notice_url: 'http://127.0.0.1:9/' };
     expect((await bench.notify(merchant, own)).status).toBe(200);
@@ -43,7 +43,6 @@ beforeAll(async () => {
     (moves) => moves.every(({ state }) => state === 'done'),
   );
 });
-afterAll(() => bench.close());
 
 /** A paid sale on orders; on shadow a create, which orders would refuse in Brazil, and a call of no table; and what moves it. */
 async function live(merchant: string): Promise<void> {

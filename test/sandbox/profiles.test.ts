@@ -1,7 +1,7 @@
 /** The settings of both profiles; their answers are in `conformance/profiles.yaml`. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Profile, profileSettings } from '../../src/sandbox/assumptions.ts';
-import { openForAll } from '../open.ts';
+import { closing, openForAll } from '../open.ts';
 import { openQrKit, type QrKit } from './qr-kit.ts';
 
 const kits = {
@@ -35,13 +35,9 @@ describe('settings', () => {
   });
 
   test('a setting given at the start is stronger than the profile', async () => {
-    const kit = await openQrKit({ point_expiry: 'canceled' }, 'field');
-    try {
-      const { point_expiry, error_codes } = (await kit.control('GET', 'settings')).body.settings;
-      expect([point_expiry, error_codes]).toEqual(['canceled', 'live']);
-    } finally {
-      await kit.close();
-    }
+    await using kit = closing(await openQrKit({ point_expiry: 'canceled' }, 'field'));
+    const { point_expiry, error_codes } = (await kit.control('GET', 'settings')).body.settings;
+    expect([point_expiry, error_codes]).toEqual(['canceled', 'live']);
   });
 
   test('what the field does differently differs', async () => {

@@ -1,8 +1,8 @@
 /** A whole world as one document: saved, restored, refused when invalid, and kept in a file between two starts. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { openForEach } from '../open.ts';
 import { ARGENTINA, openKit, orderBody, PAX_TERMINAL, tokenOf, VIRTUAL_TERMINAL } from './kit.ts';
@@ -157,7 +157,6 @@ describe('a file', () => {
     folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
     file = join(folder, 'world.json');
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
   const start = (now_ms = Date.now()): Promise<Sandbox> =>
     startSandbox({ port: 0, host: '127.0.0.1', data: file, now: () => now_ms });
   const post = async (sandbox: Sandbox, path: string, body: object) =>

@@ -1,7 +1,7 @@
 /** Parallel worlds share nothing; and the sandbox as a program of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -122,6 +122,5 @@ describe('puente sandbox', () => {
         [folder, 'FOLDER'],
       ],
     );
-    rmSync(folder, { recursive: true });
   });
 });

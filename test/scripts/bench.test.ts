@@ -1,11 +1,11 @@
 /** `npm run bench` with the smallest counts: it runs whole and its counts are verified; no figure is judged. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { USER } from '../../bench/cases/requests.ts';
 import { GATEWAY_MISSING, gatewayIn } from '../../bench/contestants/gateway.ts';
 import { askLoad, startLoad } from '../../bench/load/load.ts';
@@ -25,16 +25,20 @@ const LIMIT_MS = 300_000;
 const NIGHT = process.env.NIGHT === '1';
 const nightly = test.runIf(NIGHT);
 
-let directory: string;
-
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'puente-bench-test-'));
-});
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'puente-bench-test-'));
 
 function runBench(...options: string[]) {
   return spawnSync(process.execPath, [BENCH, ...options], { encoding: 'utf8', timeout: LIMIT_MS });
+}
+
+/** A run that is done. @returns its result, and what it printed. */
+function measured(folder: string, ...options: string[]) {
+  const results = join(directory, folder);
+  const { status, stdout, stderr } = runBench('--plain', ...options, '--results', results);
+  expect(status, stderr + stdout).toBe(0);
+  const [file = '', ...left] = readdirSync(results).sort();
+  expect(left).toEqual(options.includes('--save-baseline') ? ['baseline.json'] : []);
+  return { stdout, result: JSON.parse(readFileSync(join(results, file), 'utf8')) as Result }; // written by the benchmark
 }
 
 /** The smallest options that run every part of a round. */
@@ -60,7 +64,6 @@ test('what the first request of a connection waited for is not measured', async 
     expect(result.p999_ms).toBeLessThan(HELD_MS);
   } finally {
     load.child.disconnect(); // it ends by itself
-    rmSync(its, { recursive: true });
     server.close();
     server.closeAllConnections();
   }
@@ -71,24 +74,9 @@ describe('npm run bench', () => {
     'measures the contestants on a fresh machine, proves the counts, judges the goals, and leaves only its result',
     () => {
       const cases = NIGHT ? 'create,get-live,get-final,payment-search,merchant-order,proxied,event' : 'create';
-      const asked = [
-        '--plain',
-        '--case',
-        cases,
-        '--contestants',
-        'bare translation,translation with rows,gateway',
-        '--gateway',
-        directory,
-        '--concurrency',
-        '4',
-        '--results',
-        directory,
-      ];
-      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
-      expect(status, stderr + stdout).toBe(0);
-      const [file = '', ...left] = readdirSync(directory);
-      expect(left).toEqual([]);
-      const result = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Result; // written by the benchmark
+      const contestants = ['--contestants', 'bare translation,translation with rows,gateway', '--gateway', directory];
+      const asked = ['--case', cases, ...contestants, '--concurrency', '4'];
+      const { result, stdout } = measured('whole', ...SMALLEST, ...asked);
       expect(result.machine.node).toBe(process.version);
       expect(result).toMatchObject({ upstream: 'Node', load: 'own', faults: [] });
       // Nothing is installed there.
@@ -124,19 +112,14 @@ describe('npm run bench', () => {
     ({ skip }) => {
       const folder = process.env.BENCH_GATEWAY ?? ROOT;
       skip(gatewayIn(folder) === null, `the gateway is ${GATEWAY_MISSING}; a test reads BENCH_GATEWAY`);
-      const results = join(directory, 'gateway');
-      const asked = ['--plain', '--case', 'create', '--contestants', 'gateway', '--gateway', folder];
-      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked, '--results', results);
-      expect(status, stderr + stdout).toBe(0);
-      const [file = ''] = readdirSync(results);
-      const { lines, checks, not_measured } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      const asked = ['--case', 'create', '--contestants', 'gateway', '--gateway', folder];
+      const { lines, checks, not_measured } = measured('gateway', ...SMALLEST, ...asked).result;
       const found = lines.filter(({ contestant }) => contestant === 'gateway');
       expect(found.map(({ case_name, in_flight }) => `${case_name} ${in_flight}`)).toEqual(['create 1', 'create 4']);
       for (const { ratio } of found) expect(ratio?.median).toBeGreaterThan(0);
       const [completed] = checks.filter(({ what }) => what.startsWith('completions'));
       expect([completed?.found, (completed?.found ?? 0) > 20]).toEqual([completed?.expected, true]);
       expect(not_measured).toEqual([]);
-      rmSync(results, { recursive: true });
     },
     LIMIT_MS,
   );
@@ -144,14 +127,12 @@ describe('npm run bench', () => {
   nightly(
     'shows where the main thread of each contestant spends its time',
     () => {
-      const [results, profiles] = [join(directory, 'profiled'), join(directory, 'profiles')];
+      const profiles = join(directory, 'profiles');
       // Long enough to sample functions that take a few percent, on a busy machine too.
       const enough = ['--seconds', '1', '--concurrency', '4'];
-      const asked = ['--plain', '--case', 'create,proxied', '--profile', profiles, '--results', results];
-      const { status, stdout, stderr } = runBench(...SMALLEST, ...enough, ...asked);
-      expect(status, stderr + stdout).toBe(0);
-      const [file = ''] = readdirSync(results);
-      const { costs } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // written by the benchmark
+      const asked = ['--case', 'create,proxied', '--profile', profiles];
+      const { result, stdout } = measured('profiled', ...SMALLEST, ...enough, ...asked);
+      const { costs } = result;
       const of = (contestant: string, case_name: string): string[] =>
         costs.flatMap((one) =>
           one.contestant === contestant && one.case_name === case_name ? Object.keys(one.us) : [],
@@ -177,17 +158,12 @@ describe('npm run bench', () => {
   nightly(
     'holds two processes on a PostgreSQL server against one, and proves the counts',
     () => {
-      const results = join(directory, 'workers');
-      const smallest = ['--seconds', '0.2', '--warm-up', '10', '--repetitions', '1', '--plain'];
-      const { status, stdout, stderr } = runBench(...smallest, '--case', 'workers', '--results', results);
-      expect(status, stderr + stdout).toBe(0);
-      const [file = ''] = readdirSync(results);
-      const { workers, checks, faults } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      const smallest = ['--seconds', '0.2', '--warm-up', '10', '--repetitions', '1'];
+      const { workers, checks, faults } = measured('workers', ...smallest, '--case', 'workers').result;
       expect(workers?.lines.map(({ processes }) => processes)).toEqual([1, 2]);
       for (const { puente_us, postgres_us } of workers?.lines ?? [])
         expect(Math.min(puente_us.min, postgres_us.min)).toBeGreaterThan(0);
       expect([checks.length, faults]).toEqual([4, []]);
-      rmSync(results, { recursive: true });
     },
     LIMIT_MS,
   );
@@ -196,10 +172,8 @@ describe('npm run bench', () => {
     'measures on both engines what sales leave behind, and that all that is old goes',
     () => {
       const file = join(directory, 'capacity.json');
-      const own = join(directory, 'capacity');
-      const asked = ['--plain', '--case', 'growth,retention', '--sales', '20', '--results', own, '--json', file];
-      const { status, stdout, stderr } = runBench(...asked);
-      expect(status, stderr + stdout).toBe(0);
+      const asked = ['--case', 'growth,retention', '--sales', '20', '--json', file];
+      const { stdout } = measured('capacity', ...asked);
       const { growth, retention } = JSON.parse(readFileSync(file, 'utf8')) as Result; // written by the benchmark
       const tables = ['events', 'exchanges', 'link_states', 'links', 'notice_attempts', 'notices'];
       expect(growth?.map((one) => [one.engine, one.tables.map(({ table }) => table)])).toEqual([
@@ -215,8 +189,6 @@ describe('npm run bench', () => {
           days.map((_, day) => (day > kept_days ? 20 : 0)),
         );
       expect(stdout).toContain('GB a day at 50/s');
-      rmSync(file);
-      rmSync(own, { recursive: true });
     },
     LIMIT_MS,
   );
@@ -224,12 +196,9 @@ describe('npm run bench', () => {
   nightly(
     'measures another checkout in turn with this one, and proves the counts of both',
     () => {
-      const results = join(directory, 'beside');
-      const asked = ['--plain', '--case', 'create,get-final', '--beside', ROOT, '--results', results];
-      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked);
-      expect(status, stderr + stdout).toBe(0);
-      const [file = ''] = readdirSync(results);
-      const { lines, checks } = JSON.parse(readFileSync(join(results, file), 'utf8')) as Result; // as above
+      const asked = ['--case', 'create,get-final', '--beside', ROOT];
+      const { result, stdout } = measured('beside', ...SMALLEST, ...asked);
+      const { lines, checks } = result;
       expect(
         lines.map((line) => `${line.case_name} ${line.in_flight} ${line.contestant} ${line.ratio}`).sort(),
       ).toEqual(
@@ -251,7 +220,6 @@ describe('npm run bench', () => {
       // Rows that get-final reads, and rows that were made.
       for (const { found } of rows) expect(found).toBeGreaterThan(200);
       expect(stdout).toContain('Puente over the checkout beside it');
-      rmSync(results, { recursive: true });
     },
     LIMIT_MS,
   );
@@ -259,12 +227,9 @@ describe('npm run bench', () => {
   nightly(
     'measures two checkouts on a PostgreSQL server, whose time is theirs, and holds neither against the goals of a file',
     () => {
-      const results = join(directory, 'server');
-      const asked = ['--plain', '--case', 'create', '--postgres', '--beside', ROOT, '--results', results];
-      const { status, stdout, stderr } = runBench(...SMALLEST, ...asked, '--save-baseline');
-      expect(status, stderr + stdout).toBe(0);
-      const file = join(results, 'baseline.json');
-      const { engine, lines, checks, goals } = JSON.parse(readFileSync(file, 'utf8')) as Result; // as above
+      const asked = ['--case', 'create', '--postgres', '--beside', ROOT, '--save-baseline'];
+      const { result, stdout } = measured('server', ...SMALLEST, ...asked);
+      const { engine, lines, checks, goals } = result;
       expect(engine).toBe('PostgreSQL');
       expect(lines.map(({ in_flight, contestant }) => `${in_flight} ${contestant}`).sort()).toEqual(
         [1, 4].flatMap((in_flight) => [`${in_flight} puente`, `${in_flight} puente beside`]),
@@ -274,10 +239,9 @@ describe('npm run bench', () => {
       for (const { expected, found } of rows) expect([found, found > 20]).toEqual([expected, true]);
       expect(new Set(goals.map(({ verdict }) => verdict))).toEqual(new Set(['not measured']));
       expect(stdout).toContain("Puente's rows on PostgreSQL");
-      const other = runBench('--compare', '--results', results);
+      const other = runBench('--compare', '--results', join(directory, 'server'));
       expect(other.stderr).toContain('its rows on PostgreSQL, this one has');
       expect(other.status).toBe(1);
-      rmSync(results, { recursive: true });
     },
     LIMIT_MS,
   );
@@ -303,7 +267,6 @@ describe('npm run bench', () => {
       expect(stderr).toContain('There is no saved run at');
       expect(stderr).toContain('--save-baseline');
       expect(status).toBe(1);
-      rmSync(join(directory, 'empty'), { recursive: true });
     },
     LIMIT_MS,
   );

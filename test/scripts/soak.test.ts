@@ -290,58 +290,51 @@ const measureOf = (judgement: Measure['judgement']): Measure => ({
 });
 const floor = measureOf({ by: 'floor', per_hour: MIB, noise: 6 * MIB, once_warm: true });
 const level = measureOf({ by: 'level', per_hour: 1, noise: 12, once_warm: false });
+const most = measureOf({ by: 'most', limit: 64 });
+const typical = measureOf({ by: 'typical', limit: 20 });
 const verdict = (measure: Measure, samples: Sample[]): string => trendOf(measure, samples).verdict;
+/** A leak of so many MiB an hour. */
+const leak = (at_s: number, mib: number): number => (at_s / 3600) * mib * MIB;
+/** The slow saw of what is bounded in two halves. */
+const slow = (at_s: number): number => saw(at_s) + ((at_s % 700) / 700) * 26 * MIB;
 
 describe('the judge of slopes', () => {
-  it('finds a saw flat whose floor stays', () => {
-    expect(verdict(floor, samplesOf(60, saw))).toBe('flat');
+  it.each<[what: string, Measure, minutes: number, value: (at_s: number) => number, verdict: string]>([
+    ['a saw whose floor stays', floor, 60, saw, 'flat'],
+    ['a slow saw whose floor stays', floor, 60, slow, 'flat'],
+    ['a leak under the slow saw', floor, 60, (at_s) => slow(at_s) + leak(at_s, 15), 'rises'],
+    ['a smaller leak in a longer run', floor, 240, (at_s) => saw(at_s) + leak(at_s, 3), 'rises'],
+    ['memory that fills up in the warm-up', floor, 60, (at_s) => saw(at_s) + Math.min(at_s, 1_100) * 0.1 * MIB, 'flat'],
+    ['one odd value', floor, 60, (at_s) => (at_s === 3_540 ? 500 * MIB : saw(at_s)), 'flat'],
+    ['a level that only comes and goes', level, 3, (at_s) => 50 + uneven(at_s), 'flat'],
+    ['a level that creeps up', level, 3, (at_s) => 50 + uneven(at_s) + at_s / 5, 'rises'],
+    ['a level that creeps up slowly', level, 60, (at_s) => 50 + uneven(at_s) + at_s / 120, 'rises'],
+    ['a delay that is rare', typical, 60, (at_s) => (at_s % 100 < 40 ? 200 : 12), 'within'],
+    ['a delay that is the rule', typical, 60, (at_s) => (at_s % 100 < 60 ? 200 : 12), 'too high'],
+    ['a limit that is just held', most, 3, () => 64, 'within'],
+    ['a limit broken once, even in the warm-up', most, 3, (at_s) => (at_s === 4 ? 65 : 10), 'too high'],
+    ['a limit of what was never seen', most, 3, () => Number.NaN, 'too high'],
+  ])('finds %s', (_what, measure, minutes, value, expected) => {
+    expect(verdict(measure, samplesOf(minutes, value))).toBe(expected);
   });
 
-  it('finds the slow saw of what is bounded in two halves flat', () => {
-    const slow = (at_s: number): number => saw(at_s) + ((at_s % 700) / 700) * 26 * MIB;
-    expect(verdict(floor, samplesOf(60, slow))).toBe('flat');
-    expect(
-      verdict(
-        floor,
-        samplesOf(60, (at_s) => slow(at_s) + (at_s / 3600) * 15 * MIB),
-      ),
-    ).toBe('rises');
-  });
-
-  it('finds a leak under the saw', () => {
-    const leak = trendOf(
+  it('finds a leak under the saw, with its slope', () => {
+    const found = trendOf(
       floor,
-      samplesOf(60, (at_s) => saw(at_s) + (at_s / 3600) * 15 * MIB),
+      samplesOf(60, (at_s) => saw(at_s) + leak(at_s, 15)),
     );
-    expect(leak.verdict).toBe('rises');
-    expect(isBroken(leak, 60)).toBe(true);
-    expect((leak.slope_per_hour ?? 0) / MIB).toBeCloseTo(15, 1);
+    expect(found.verdict).toBe('rises');
+    expect(isBroken(found, 60)).toBe(true);
+    expect((found.slope_per_hour ?? 0) / MIB).toBeCloseTo(15, 1);
   });
 
-  it('finds a smaller leak in a longer run, and says what a run can tell', () => {
-    const small = (at_s: number): number => saw(at_s) + (at_s / 3600) * 3 * MIB;
-    const hour = trendOf(floor, samplesOf(60, small));
+  it('says what a run can tell', () => {
+    const hour = trendOf(
+      floor,
+      samplesOf(60, (at_s) => saw(at_s) + leak(at_s, 3)),
+    );
     expect(hour.verdict).toBe('flat');
     expect(hour.resolution_per_hour).toBeGreaterThan(3 * MIB);
-    expect(verdict(floor, samplesOf(240, small))).toBe('rises');
-  });
-
-  it('lets memory fill up while the load warms up', () => {
-    expect(
-      verdict(
-        floor,
-        samplesOf(60, (at_s) => saw(at_s) + Math.min(at_s, 1_100) * 0.1 * MIB),
-      ),
-    ).toBe('flat');
-  });
-
-  it('does not take one odd value for a slope', () => {
-    expect(
-      verdict(
-        floor,
-        samplesOf(60, (at_s) => (at_s === 3_540 ? 500 * MIB : saw(at_s))),
-      ),
-    ).toBe('flat');
   });
 
   it('says when a run is too short for a slope', () => {
@@ -358,70 +351,16 @@ describe('the judge of slopes', () => {
     expect(isBroken(trendOf(floor, cold), 59)).toBe(false);
   });
 
-  it('lets a delay pass that is rare, and none that is the rule', () => {
-    const typical = measureOf({ by: 'typical', limit: 20 });
-    const delays = (share: number) => samplesOf(60, (at_s) => (at_s % 100 < share ? 200 : 12));
-    expect(verdict(typical, delays(40))).toBe('within');
-    expect(verdict(typical, delays(60))).toBe('too high');
-  });
-
-  it('finds a level that creeps up, and none that only comes and goes', () => {
-    expect(
-      verdict(
-        level,
-        samplesOf(3, (at_s) => 50 + uneven(at_s)),
-      ),
-    ).toBe('flat');
-    expect(
-      verdict(
-        level,
-        samplesOf(3, (at_s) => 50 + uneven(at_s) + at_s / 5),
-      ),
-    ).toBe('rises');
-    expect(
-      verdict(
-        level,
-        samplesOf(60, (at_s) => 50 + uneven(at_s) + at_s / 120),
-      ),
-    ).toBe('rises');
-  });
-
   it('finds descriptors that are left over, and takes nothing for left over that a busy machine had under way', () => {
     const rest = measureOf({ by: 'rest', noise: 6 });
     const busier = samplesOf(60, (at_s) => 50 + at_s / 100);
-    const left = (heap: number): Sample[] => [
-      ...busier,
-      { at_s: 4_000, is_collected: false, is_warm: true, is_at_rest: true, values: { heap } },
-    ];
-    expect([verdict(rest, left(40)), verdict(rest, left(56)), verdict(rest, left(57))]).toEqual([
-      'flat',
-      'flat',
-      'rises',
-    ]);
+    const left = (heap: number): string => {
+      const at_rest = { at_s: 4_000, is_collected: false, is_warm: true, is_at_rest: true, values: { heap } };
+      return verdict(rest, [...busier, at_rest]);
+    };
+    expect([40, 56, 57].map(left)).toEqual(['flat', 'flat', 'rises']);
     const unseen = trendOf(rest, busier);
     expect([unseen.verdict, isBroken(unseen, 60)]).toEqual(['too short', true]);
-  });
-
-  it('finds a limit broken once, even in the warm-up, and takes nothing that was never seen for held', () => {
-    const most = measureOf({ by: 'most', limit: 64 });
-    expect(
-      verdict(
-        most,
-        samplesOf(3, () => 64),
-      ),
-    ).toBe('within');
-    expect(
-      verdict(
-        most,
-        samplesOf(3, (at_s) => (at_s === 4 ? 65 : 10)),
-      ),
-    ).toBe('too high');
-    expect(
-      verdict(
-        most,
-        samplesOf(3, () => Number.NaN),
-      ),
-    ).toBe('too high');
   });
 
   it('judges memory, descriptors, timers, the write-ahead log and the event loop', () => {
@@ -434,34 +373,21 @@ describe('the judge of slopes', () => {
 describe('the judge of answers', () => {
   const told = (status: number, count: number) =>
     Array.from({ length: count }, (_, number) => sale('point', `T-${number}`, 100, { statuses: [status] }));
-  const ruled = (sales: SaleFacts[], statuses: [number, number][]) =>
-    fewFailed({ statuses: new Map(statuses), calls: statuses.reduce((sum, [, count]) => sum + count, 0) }, { sales });
+  const ruled = (sales: SaleFacts[], statuses: Record<number, number>) => {
+    const counts = Object.entries(statuses).map(([status, count]) => [Number(status), count] as const);
+    const calls = counts.reduce((sum, [, count]) => sum + count, 0);
+    return fewFailed({ statuses: new Map(counts), calls }, { sales }).violations;
+  };
 
   it('lets a few failures pass', () => {
-    expect(
-      ruled(
-        [...told(200, 90), ...told(504, 10)],
-        [
-          [200, 990],
-          [504, 10],
-        ],
-      ).violations,
-    ).toEqual([]);
+    expect(ruled([...told(200, 90), ...told(504, 10)], { 200: 990, 504: 10 })).toEqual([]);
   });
 
   it('finds a server that refuses everything', () => {
-    expect(ruled(told(503, 100), [[503, 100]]).violations).toEqual([
-      'of 100 sales 0 were taken',
-      'of 100 calls 100 failed',
-    ]);
+    expect(ruled(told(503, 100), { 503: 100 })).toEqual(['of 100 sales 0 were taken', 'of 100 calls 100 failed']);
   });
 
   it('finds calls that fail more often than the service, whatever becomes of sales', () => {
-    expect(
-      ruled(told(200, 100), [
-        [200, 970],
-        [0, 30],
-      ]).violations,
-    ).toEqual(['of 1000 calls 30 failed']);
+    expect(ruled(told(200, 100), { 200: 970, 0: 30 })).toEqual(['of 1000 calls 30 failed']);
   });
 });

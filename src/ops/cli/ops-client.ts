@@ -32,10 +32,9 @@ export async function callOps(address: OpsAddress, ask: OpsAsk, is_long = false)
 /** A streamed answer in pieces of any size. @throws PuenteError as `callOps`, and unreachable when it is cut off. */
 export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerator<string, void, undefined> {
   const answer = await send(address, ask, LONG_TIMEOUT_MS);
-  const decoder = new TextDecoder();
+  answer.setEncoding('utf8');
   try {
-    for await (const piece of answer) yield decoder.decode(piece as Uint8Array, { stream: true }); // bytes, as no encoding is set
-    yield decoder.decode();
+    for await (const piece of answer) yield piece as string; // in the encoding that is set
   } catch (cause) {
     const message = 'The answer was cut off and is incomplete; the log of Puente says why.';
     throw new PuenteError('unreachable', message, { cause });

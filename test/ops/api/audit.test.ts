@@ -8,6 +8,7 @@ import { fleetRoutes } from '../../../src/ops/api/fleet.ts';
 import type { AuditView, ChainView } from '../../../src/ops/audit.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../../kit.ts';
+import { closing } from '../../open.ts';
 import type { Ran } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
@@ -54,12 +55,8 @@ async function onCopy(change: string | null, work: (bench: Bench) => Promise<voi
   const copy = freshDirectory();
   cpSync(data_dir, copy, { recursive: true });
   if (change !== null) tamper(join(copy, 'puente.db'), change);
-  const bench = await startBench({ ...SEALING, ...PEOPLE, PUENTE_DATA_DIR: copy });
-  try {
-    await work(bench);
-  } finally {
-    await bench.close();
-  }
+  await using bench = closing(await startBench({ ...SEALING, ...PEOPLE, PUENTE_DATA_DIR: copy }));
+  await work(bench);
 }
 
 /** A report in each form, and by the command as a list without the chain. */

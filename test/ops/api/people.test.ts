@@ -1,7 +1,7 @@
 /** Permissions on the ops door: every row without a token, with a wrong token, and with each role (F123, F124). */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { membersOf, personOf } from '../../../src/ops/api/access.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import type { Clock } from '../../../src/proxy/clock.ts';
@@ -9,6 +9,7 @@ import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';
 import { ANA, ARGENTINA, BEN, type Bench, call, EVA, OPS_TOKEN, PEOPLE, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 
 /** A wall clock that tests advance; pauses of loops take real time. */
@@ -31,13 +32,9 @@ const WRONG = { code: 'refusal.token_wrong', facts: {} };
 
 describe('every row', () => {
   const clock = movedClock();
-  let bench: Bench;
-  beforeAll(async () => {
-    const rita = { role: RITA.role, token: RITA.token };
-    const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), zoe: ZOE, rita };
-    bench = await startBench({ PUENTE_OPS_TOKENS: JSON.stringify(people) }, { clock });
-  });
-  afterAll(() => bench.close());
+  const rita = { role: RITA.role, token: RITA.token };
+  const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), zoe: ZOE, rita };
+  const bench = openForAll(() => startBench({ PUENTE_OPS_TOKENS: JSON.stringify(people) }, { clock }));
 
   it.each(opsRoutes.map((row) => ({ ...row, name: `${row.method} ${row.path}` })))(
     '$name needs a token, and the role $role [F123 P16]',

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, eventually, OPS_TOKEN, type Receiver, startReceiver } from '../../kit.ts';
+import { closing } from '../../open.ts';
 import { openShop, type Shop } from '../../proxy/http/till.ts';
 import { puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
@@ -117,14 +118,10 @@ function keepInClear(data_dir: string, url: string): void {
 }
 
 function storedMerchant(data_dir: string): unknown {
-  const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
-  try {
-    return database
-      .prepare(
-        "SELECT json_extract(settings, '$.notice_url') AS url, sealed_notice_url IS NOT NULL AS sealed FROM merchants",
-      )
-      .get();
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(join(data_dir, 'puente.db'), { readonly: true }));
+  return database
+    .prepare(
+      "SELECT json_extract(settings, '$.notice_url') AS url, sealed_notice_url IS NOT NULL AS sealed FROM merchants",
+    )
+    .get();
 }

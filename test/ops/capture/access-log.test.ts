@@ -1,10 +1,10 @@
 /** Access logs of nginx and Apache are assessed as far as they go; calls to other hosts are left out. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { isLogLine } from '../../../src/ops/capture/access-log.ts';
 import { assessmentOf } from '../../../src/ops/capture/assess.ts';
@@ -21,7 +21,6 @@ const DEVICE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/paym
 const TIME = '[31/Jan/2026:09:00:00 -0300]';
 const CREATE = `10.0.0.7 - - ${TIME} "POST ${DEVICE} HTTP/1.1" 201 512`;
 const directory = mkdtempSync(join(tmpdir(), 'puente-log-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Of text or bytes, such as a packed file. */
 async function assessed(file: string | Uint8Array, hosts: string[] = []) {

@@ -1,27 +1,13 @@
 /** The book of a capture file keeps the same sums as the store. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createBook } from '../../../src/ops/capture/book.ts';
-import type { Store } from '../../../src/ops/ports.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { openForAll } from '../../open.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
 
-let directory: string;
-let store: Store;
+const store = openForAll(() => openOwnStore({ now: Date.now }));
 let runs = 0;
-
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'puente-book-'));
-  store = await openSqliteStore({ path: join(directory, 'puente.db'), create: true, now: Date.now });
-});
-
-afterAll(async () => {
-  await store.close();
-  rmSync(directory, { recursive: true, force: true });
-});
 
 const START = 1_795_000_000_000;
 const operation = fc.constantFrom('point.create_intent', 'qr.put_order');

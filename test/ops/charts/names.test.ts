@@ -1,11 +1,11 @@
 /** Long names beside narrow bars: broken at word joints, inside the picture, and whole in the title. */
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { CHART_STYLE } from '../../../src/ops/charts/charts.ts';
 import { type ChartData, nameLines, stackedRows } from '../../../src/ops/charts/svg.ts';
 import { browser, hasChromium } from '../../chromium.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE } from '../../run-cli.ts';
 
 const tables = loadTables(join(HOUSE, 'mappings'));
@@ -41,11 +41,7 @@ describe('a name', () => {
 });
 
 describe.skipIf(!hasChromium)('in Chromium', () => {
-  let page: Page;
-  beforeAll(async () => {
-    page = await (await browser()).newPage();
-  });
-  afterAll(() => page?.close());
+  const page = openForAll(async () => (await browser()).newPage());
 
   it.each([300, 360, 720])(
     'names at %i pixels stand within the picture and apart, each with its title',

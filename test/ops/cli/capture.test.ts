@@ -1,8 +1,8 @@
 /** `puente capture`, `assess` and `replay` as people and pipelines run them. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -10,13 +10,7 @@ import { HOUSE, puente } from '../../run-cli.ts';
 import { lines } from '../capture/files.ts';
 import { command } from '../moves/command.ts';
 
-let directory: string;
-
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'puente-cli-capture-'));
-});
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'puente-cli-capture-'));
 
 /** A folder with a row of one's own for ARGENTINA alone, by which a create with a description is refused. */
 function ownFolder(field: string): string {

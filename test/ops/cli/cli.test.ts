@@ -1,7 +1,7 @@
 /** The command line against a running Puente: exit codes and texts, in real processes where that matters. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -118,7 +118,6 @@ describe('wrong usage', () => {
     const { code, err } = await puente(['serve'], { env });
     expect(err).toContain('public.tls');
     expect(code).toBe(1);
-    rmSync(data_dir, { recursive: true, force: true });
   });
 
   it('refuses to serve with a crash-test failpoint, real money and no NODE_ENV', async () => {
@@ -127,7 +126,6 @@ describe('wrong usage', () => {
     const ports = { PUENTE_DATA_DIR: directory, PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0' };
     const armed = { CRASH_TEST_FAILPOINT: 'migration.begun', ...ports, ...env };
     const { code, err } = await puente(['serve'], { env: armed });
-    rmSync(directory, { recursive: true, force: true });
     expect(err).toContain('CRASH_TEST_FAILPOINT is for crash tests alone');
     expect(code).toBe(1);
   });
@@ -171,7 +169,6 @@ describe('serve', () => {
       child.kill();
       await once(child, 'exit');
       await receiver.close();
-      rmSync(data_dir, { recursive: true, force: true });
     }
   });
 });
@@ -191,7 +188,6 @@ describe('merchants and stage, on a running Puente', () => {
     const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN_FILE: token ?? '' };
     const set = ['merchants', 'set', MEXICO, '--new', '--notice-secret', '--reason', 'a test', '--json'];
     const { code, out, err } = await puente(set, { env: { ...env, PUENTE_NOTICE_SECRET_FILE: secret ?? '' } });
-    rmSync(folder, { recursive: true, force: true });
     expect([code, err]).toEqual([0, '']);
     expect(out).not.toContain('hush');
     expect(JSON.parse(out)).toMatchObject({ id: MEXICO });

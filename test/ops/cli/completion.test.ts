@@ -1,10 +1,10 @@
 /** Shell completion: offers of a real bash at each position; the scripts for the other shells have the same words. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { bashScript, fishScript, nodesOf, zshScript } from '../../../src/ops/cli/completion.ts';
 import { ARGENTINA, BRAZIL, eventually, OPS_TOKEN, startBench, startReceiver } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -14,7 +14,6 @@ import { inTerminal, keys, type Terminal } from './terminal.ts';
 
 const nodes = nodesOf(programHere());
 const directory = mkdtempSync(join(tmpdir(), 'puente-completion-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const script = join(directory, 'puente.bash');
 writeFileSync(script, bashScript(nodes));
 

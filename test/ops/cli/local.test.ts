@@ -1,8 +1,8 @@
 /** What commands say that call no ops door, init and migrate-store: each sentence in a golden file. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, it } from 'vitest';
+import { it } from 'vitest';
 import { ARGENTINA, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { puente } from '../../run-cli.ts';
@@ -11,7 +11,6 @@ import { command } from '../moves/command.ts';
 import { toldBy, wordsOf } from './golden.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'puente-local-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Ports that nothing else can hold while the tests run. */
 const REAL = '--yes --public-url https://puente.shop.example --public-port 0 --set ops.port=0';

@@ -1,12 +1,11 @@
 /** The commands told next are typed as this Puente is installed: `npx puente` elsewhere would ask the registry for a package. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { launcher } from '../../../src/ops/cli/next-steps.ts';
 
 const place = mkdtempSync(join(tmpdir(), 'puente-launcher-'));
-afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 it.each([
   ['a clone', 'clone', 'clone/bin/puente.js', { puente: 'npx puente', start: 'npm start', is_clone: true }],

@@ -1,8 +1,8 @@
 /** What commands say at three in the morning, each sentence in a golden file: an empty installation, then one night. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, it } from 'vitest';
+import { beforeAll, it } from 'vitest';
 import {
   ANA,
   ARGENTINA,
@@ -49,7 +49,6 @@ const bench = openForAll(() =>
 );
 let revision = '';
 const folder = `${mkdtempSync(join(tmpdir(), 'puente-night-'))}/`;
-afterAll(() => rmSync(folder, { recursive: true }));
 beforeAll(async () => {
   revision = ((await bench.ops('/api/tables')).body as { revision: string }).revision; // the API's shape
 });

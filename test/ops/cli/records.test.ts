@@ -1,8 +1,8 @@
 /** What commands say to who judges a migration: evidence, a sale that is lost, reports, backups; each in a golden file. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Preview } from '../../../src/ops/moves/preview.ts';
 import { ARGENTINA, BRAZIL, clockOf, DEVICE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -19,7 +19,6 @@ const bench = openForAll(() => startMoves({ PUENTE_ROUTING_DEFAULT_STAGE: 'shado
 /** Its clock is upstream's, as doctor wants it. */
 const healthy = openForAll(() => startMoves());
 const folder = mkdtempSync(join(tmpdir(), 'puente-records-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 const file = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);

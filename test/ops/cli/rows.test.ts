@@ -1,5 +1,5 @@
 /** Commands made from rows: each example of the help makes a call that its row accepts. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,6 @@ beforeAll(async () => {
 });
 afterAll(() => {
   door.close();
-  rmSync(directory, { recursive: true });
 });
 
 const examples = commandsOf(programHere())

@@ -1,5 +1,5 @@
 /** Streamed answers at the command line: text and lines as they arrive, and a file that is complete or absent. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env.PUENTE_OPS_TOKEN;
   await shut(server);
-  rmSync(directory, { recursive: true, force: true });
 });
 
 const silent = () => startProgress({ json: true }, 'reading');

@@ -1,15 +1,14 @@
 /** `puente check`, `explain` and `tables`: every sentence in golden files, by each form of a message. */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 import { toldBy as allToldBy } from './golden.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-explain-'));
-afterAll(() => rmSync(directory, { recursive: true }));
 const file = (name: string, text: string): string => {
   mkdirSync(dirname(join(directory, name)), { recursive: true });
   writeFileSync(join(directory, name), text);

@@ -1,11 +1,11 @@
 /** Pages of commands that first show what they would do, and of the upkeep, in a real browser; each does what its command does. */
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, DEVICE, EVA, MEXICO, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { openConsole } from './browser.ts';
 
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 /** Fields of the second form of a page. */
@@ -13,13 +13,11 @@ const ACT = '#found form';
 
 describe.skipIf(!hasChromium)('the page of', () => {
   const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
-  let ben: Opened;
   beforeAll(async () => {
     await bench.notify(CHILE, { new: true, name: 'Sin caja' });
     for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) await bench.till(`${POINT}/devices`, { merchant });
-    ben = await openConsole(bench, BEN);
   });
-  afterAll(() => ben.close());
+  const ben = openForAll(() => openConsole(bench, BEN));
   const viewOf = async (merchant: string) =>
     (await bench.ops(`/api/merchants/${merchant}`)).body as {
       name: string | null;

@@ -1,22 +1,20 @@
 /** The page Explain in a real Chromium: pasted messages of each kind and captured calls, row by row, also on a phone. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { openConsole } from './browser.ts';
 
 const REQUEST = `POST ${POINT}/devices/${DEVICE}/payment-intents HTTP/1.1\n\n{"amount":1500,"description":"Mesa 4"}`;
 const ERROR = '{"errors":[{"code":"already_queued_order_on_terminal"}]}';
 
 describe.skipIf(!hasChromium)('the page Explain', () => {
   const bench = openForAll(() => startBench({ PUENTE_MERCHANTS_CAPTURE: 'true', ...PEOPLE }));
-  let ana: Opened;
   beforeAll(async () => {
     const made = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
     expect(made.status).toBe(201);
-    ana = await openConsole(bench, ANA);
   });
-  afterAll(() => ana.close());
+  const ana = openForAll(() => openConsole(bench, ANA));
 
   async function explained(text: string, fields: Record<string, string> = {}): Promise<string> {
     const { page } = ana;

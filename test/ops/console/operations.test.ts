@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { writes } from '../../../src/store/writes.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BRAZIL, DEVICE, EVA, MEXICO, POINT, SECOND_DEVICE } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
 import { filesOn } from '../plan/kit.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { openConsole } from './browser.ts';
 
 describe.skipIf(!hasChromium)('the page of', () => {
   const bench = openForAll(() =>
@@ -21,12 +21,10 @@ describe.skipIf(!hasChromium)('the page of', () => {
       PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
     }),
   );
-  let eva: Opened;
   beforeAll(async () => {
     for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) await bench.till(`${POINT}/devices`, { merchant });
-    eva = await openConsole(bench, EVA);
   });
-  afterAll(() => eva.close());
+  const eva = openForAll(() => openConsole(bench, EVA));
   const settingsOf = async (merchant: string): Promise<Record<string, { value: unknown }>> =>
     ((await bench.ops(`/api/merchants/${merchant}`)).body as { settings: Record<string, { value: unknown }> }).settings; // the API's shape
 

@@ -1,12 +1,12 @@
 /** The other console pages in a real browser: trace, incidents, audit, register, reports; in three languages. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { openConsole } from './browser.ts';
 
 /** Script: the places of the menu that the open one covers, and whether it is whole in view. */
 const MENU = `(() => {
@@ -58,7 +58,6 @@ const brokenNames = (
 }).map((one) => one.textContent))(${JSON.stringify([selector, before, name])})`;
 
 describe.skipIf(!hasChromium)('the pages', () => {
-  let ana: Opened;
   let sale: string;
   const bench = openForAll(() => startBench(PEOPLE));
   beforeAll(async () => {
@@ -69,11 +68,8 @@ describe.skipIf(!hasChromium)('the pages', () => {
     });
     sale = (intent.body as { id: string }).id; // the answer of a create
     await bench.atTerminal('pay');
-    ana = await openConsole(bench, ANA);
   });
-  afterAll(async () => {
-    await ana.close();
-  });
+  const ana = openForAll(() => openConsole(bench, ANA));
 
   it('tell one sale in one story, found from any page, with its four messages redacted', async () => {
     const { page, go } = ana;

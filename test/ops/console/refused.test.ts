@@ -1,10 +1,10 @@
 /** Forms that must not do what they say: of a merchant or a unit that was never seen, and an erase that is not confirmed. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ARGENTINA, BEN, BRAZIL, DEVICE, EVA, eventually, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { startMoves } from '../moves/kit.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { openConsole } from './browser.ts';
 
 /** Argentina's id without one digit. */
 const MISTYPED = ARGENTINA.slice(0, -1);
@@ -14,16 +14,14 @@ const WRONG_UNIT = UNIT.replace('PAX', 'APX');
 
 describe.skipIf(!hasChromium)('a form', () => {
   const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
-  let eva: Opened;
   beforeAll(async () => {
     await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
     await eventually(
       () => bench.as(BEN, 'GET', `/api${HERE}/stage/preview?stage=shadow`),
       ({ text }) => text.includes('"units_seen":1'),
     );
-    eva = await openConsole(bench, EVA);
   });
-  afterAll(() => eva.close());
+  const eva = openForAll(() => openConsole(bench, EVA));
   const audits = async (): Promise<unknown[]> => ((await bench.ops('/api/audit')).body as { lines: unknown[] }).lines; // the API's shape
   const refused = (sentence: string) =>
     eva.page.getByRole('alert').getByText(sentence, { exact: false }).first().waitFor();

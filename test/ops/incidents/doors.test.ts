@@ -18,7 +18,7 @@ import {
   startBench,
   startReceiver,
 } from '../../kit.ts';
-import { openForAll } from '../../open.ts';
+import { closing, openForAll } from '../../open.ts';
 import { openConsole } from '../console/browser.ts';
 import { command } from '../moves/command.ts';
 
@@ -129,14 +129,10 @@ describe('incidents', () => {
 describe('receivers', () => {
   it('may not be private when alerts.allow_private is off, though those of notices may', async () => {
     const env = { PUENTE_ALERTS_RECEIVERS: JSON.stringify(RECEIVERS), PUENTE_ALERTS_ALLOW_PRIVATE: 'false' };
-    const closed = await startBench({ ...env, PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true' });
-    try {
-      const { body } = await closed.ops('/api/alerts');
-      const refused = expect.stringMatching(/^The receiver's URL /);
-      expect(body).toMatchObject({ receivers: [{ refused }, { refused }] });
-    } finally {
-      await closed.close();
-    }
+    await using closed = closing(await startBench({ ...env, PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true' }));
+    const { body } = await closed.ops('/api/alerts');
+    const refused = expect.stringMatching(/^The receiver's URL /);
+    expect(body).toMatchObject({ receivers: [{ refused }, { refused }] });
   });
 
   it('are listed and tried by command, without path or secret; what fails says so, and the doctor too', async () => {

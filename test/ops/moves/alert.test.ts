@@ -1,21 +1,18 @@
 /** Rollback by alert: what an Alertmanager sends, or a script, with a token that may do nothing else. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, PEOPLE } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
-import { type MovesBench, messageOf, startMoves } from './kit.ts';
+import { messageOf, startMoves } from './kit.ts';
 
 const ALERTS = { token: 'token-of-the-alertmanager' };
 const UNSEEN = '700109999';
 const PATH = '/api/rollback-by-alert';
 
-let bench: MovesBench;
-beforeAll(async () => {
-  const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), alertmanager: { role: 'rollback', ...ALERTS } };
-  bench = await startMoves({ PUENTE_OPS_TOKENS: JSON.stringify(people), PUENTE_MOVES_GATE: 'advise' });
-});
-afterAll(() => bench.close());
+const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), alertmanager: { role: 'rollback', ...ALERTS } };
+const bench = openForAll(() => startMoves({ PUENTE_OPS_TOKENS: JSON.stringify(people), PUENTE_MOVES_GATE: 'advise' }));
 
 /** As in Alertmanager's documentation, with fields that are ignored. */
 const webhook = (alerts: object[], status = 'firing') => ({

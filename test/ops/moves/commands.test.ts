@@ -1,10 +1,10 @@
 /** The commands that move merchants, as operators and scripts run them, against a running Puente. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RampView } from '../../../src/ops/moves/ramp.ts';
-import { ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, URUGUAY } from '../../kit.ts';
+import { ARGENTINA, BEN, BRAZIL, CHILE, clockOf, EVA, eventually, MEXICO, URUGUAY } from '../../kit.ts';
 import { puente } from '../../run-cli.ts';
 import { shift } from '../cli/golden.ts';
 import { command } from './command.ts';
@@ -13,7 +13,7 @@ import { type MovesBench, startMoves } from './kit.ts';
 const data_dir = mkdtempSync(join(tmpdir(), 'puente-moves-'));
 const NOON = Date.parse('2026-11-18T12:00:00Z');
 let now = NOON;
-const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+const clock = clockOf(() => now);
 
 let bench: MovesBench;
 beforeAll(async () => {
@@ -22,10 +22,7 @@ beforeAll(async () => {
   for (const merchant of [ARGENTINA, BRAZIL, MEXICO, CHILE])
     await bench.till('/point/integration-api/devices', { merchant });
 });
-afterAll(async () => {
-  await bench.close();
-  rmSync(data_dir, { recursive: true, force: true });
-});
+afterAll(() => bench.close());
 
 const env = (person: { token: string }) => ({ PUENTE_OPS_TOKEN: person.token, PUENTE_OPS_URL: bench.app.ops_url });
 const as = (person: { token: string }, ...argv: string[]) => command(argv, env(person));

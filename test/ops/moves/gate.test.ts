@@ -1,6 +1,19 @@
 /** The gate on a running Puente: no move forward without evidence, moves back always allowed, each with its reason. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
+import {
+  ANA,
+  ARGENTINA,
+  BEN,
+  BRAZIL,
+  CHILE,
+  clockOf,
+  DEVICE,
+  EVA,
+  eventually,
+  MEXICO,
+  POINT,
+  URUGUAY,
+} from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 import { verifyAudit } from '../audit-chain.ts';
 import { command } from './command.ts';
@@ -215,7 +228,7 @@ describe('by the clock', () => {
 
   it('a proposal is over after a while, and a window closes for moves forward alone', async () => {
     let now = NOON;
-    const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+    const clock = clockOf(() => now);
     const settings = { PUENTE_MOVES_PROPOSAL_KEPT_MS: '3600000', PUENTE_MOVES_WINDOW: 'Mon-Fri 09:00-15:00 UTC' };
     bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true', ...settings }, { clock });
     const { proposed } = (await bench.move({ stage: 'shadow' }, BEN)).body as { proposed: { id: string } };
@@ -233,7 +246,7 @@ describe('by the clock', () => {
 
   it('a bulk move leaves a merchant that was rolled back while it waited', async () => {
     let now = NOON;
-    const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+    const clock = clockOf(() => now);
     bench = await startMoves({}, { clock });
     await bench.move({ stage: 'shadow' }, BEN, BRAZIL);
     const items = [{ merchant_id: URUGUAY }, { merchant_id: BRAZIL, stage: 'canary', share: 50 }];

@@ -29,6 +29,11 @@ import {
 const gates = ['enforce', 'advise'] as const;
 const evidences: Evidence[] = ['none', 'shadowed', 'served', 'blocked'];
 
+const SETTINGS = { gate: 'enforce', second_approver: false, window: null, min_sample: 20 } as const;
+const APPROVER = { name: 'eva', role: 'approver' } as const;
+const STOP = { at: NOW, why: '4 of 20', evidence: { calls: 20, faults: 4, slow: 0, window_ms: 1, sample: null } };
+const judged = (...ask: Parameters<typeof situationWith>) => judgeMove(situationWith(...ask)).judgement;
+
 /** The rules of a move in the order of precedence, written independently of the judge. */
 function mayMove(from: Stage, to: Stage, evidence: Evidence, gate: string, role: Role, override: boolean): boolean {
   const steps = stages.indexOf(to) - stages.indexOf(from);
@@ -51,16 +56,14 @@ describe('every pair of stages, with every evidence, gate, role and override', (
             for (const role of roles.filter((one) => one !== 'rollback')) // may not ask for a move
               for (const override of [false, true]) {
                 const share = to === 'canary' ? { share: 10 } : {};
-                const { judgement } = judgeMove(
-                  situationWith(
-                    {
-                      merchant: merchantWith({ stage: from, share: from === 'canary' ? 10 : 0 }),
-                      target: targetWith({ stage: to, override, ...share }),
-                      person: { name: 'eva', role },
-                      settings: { gate, second_approver: false, window: null, min_sample: 20 },
-                    },
-                    evidence,
-                  ),
+                const judgement = judged(
+                  {
+                    merchant: merchantWith({ stage: from, share: from === 'canary' ? 10 : 0 }),
+                    target: targetWith({ stage: to, override, ...share }),
+                    person: { name: 'eva', role },
+                    settings: { ...SETTINGS, gate },
+                  },
+                  evidence,
                 );
                 const said = { from, to, evidence, gate, role, override, allowed: judgement.allowed };
                 expect(said).toEqual({ ...said, allowed: mayMove(from, to, evidence, gate, role, override) });
@@ -72,16 +75,13 @@ describe('every pair of stages, with every evidence, gate, role and override', (
 
 describe('going back', () => {
   it('is allowed outside of the window, without evidence, approver or second person, and with a stop that stands', () => {
-    const stop = { at: NOW, why: '4 of 20', evidence: { calls: 20, faults: 4, slow: 0, window_ms: 1, sample: null } };
-    const { judgement } = judgeMove(
-      situationWith(
-        {
-          merchant: merchantWith({ stage: 'orders' }, { intents: stop }),
-          target: targetWith({ stage: 'canary', share: 50, override: true }),
-          settings: { gate: 'enforce', second_approver: true, window: 'Sat 09:00-10:00 UTC', min_sample: 20 },
-        },
-        'blocked',
-      ),
+    const judgement = judged(
+      {
+        merchant: merchantWith({ stage: 'orders' }, { intents: STOP }),
+        target: targetWith({ stage: 'canary', share: 50, override: true }),
+        settings: { ...SETTINGS, second_approver: true, window: 'Sat 09:00-10:00 UTC' },
+      },
+      'blocked',
     );
     expect(judgement).toMatchObject({ allowed: true, kind: 'back', missing: [], needs: 'nothing' });
   });
@@ -89,7 +89,7 @@ describe('going back', () => {
   it('a lower share is back, a higher one forward; the same is neither', () => {
     const kindOf = (share: number): string => {
       const merchant = merchantWith({ stage: 'canary', share: 10 });
-      return judgeMove(situationWith({ merchant, target: targetWith({ stage: 'canary', share }) })).judgement.kind;
+      return judged({ merchant, target: targetWith({ stage: 'canary', share }) }).kind;
     };
     expect([kindOf(9.99), kindOf(10), kindOf(10.01)]).toEqual(['back', 'same', 'forward']);
   });
@@ -97,13 +97,13 @@ describe('going back', () => {
   it('a move that lowers the share and names one more unit is forward', () => {
     const merchant = merchantWith({ stage: 'canary', share: 10 });
     const target = targetWith({ stage: 'canary', share: 1, units_in: ['point:PAX_A910__SMARTPOS0000000001'] });
-    expect(judgeMove(situationWith({ merchant, target })).judgement).toMatchObject({ kind: 'forward', allowed: false });
+    expect(judged({ merchant, target })).toMatchObject({ kind: 'forward', allowed: false });
   });
 
   it('a unit that is not kept out any more is forward', () => {
     const merchant = merchantWith({ stage: 'canary', share: 10, units_out: ['point:A'] });
     const target = targetWith({ stage: 'canary', units_out: [] });
-    expect(judgeMove(situationWith({ merchant, target })).judgement.kind).toBe('forward');
+    expect(judged({ merchant, target }).kind).toBe('forward');
   });
 
   it('never puts a unit on orders that was not there, whatever the settings', () => {
@@ -137,21 +137,13 @@ describe('what stands in the way of a move forward', () => {
   const shadowed = merchantWith({ stage: 'shadow' });
 
   it('a safety stop, of the kind that would move, whatever the gate and the override', () => {
-    const trip = {
-      at: NOW,
-      why: '4 of 20 calls',
-      evidence: { calls: 20, faults: 4, slow: 0, window_ms: 1, sample: null },
-    };
-    const settings = { gate: 'advise', second_approver: false, window: null, min_sample: 20 } as const;
-    const stopped = merchantWith({ stage: 'canary', share: 5 }, { intents: trip });
-    const approver = { name: 'eva', role: 'approver' } as const;
+    const settings = { ...SETTINGS, gate: 'advise' } as const;
+    const stopped = merchantWith({ stage: 'canary', share: 5 }, { intents: STOP });
     const judge = (target: Parameters<typeof targetWith>[0]) =>
-      judgeMove(
-        situationWith(
-          { merchant: stopped, target: targetWith({ override: true, ...target }), settings, person: approver },
-          'served',
-        ),
-      ).judgement;
+      judged(
+        { merchant: stopped, target: targetWith({ override: true, ...target }), settings, person: APPROVER },
+        'served',
+      );
     expect(judge({ stage: 'orders' })).toMatchObject({
       allowed: false,
       missing: [{ code: 'safety_stop', command: `puente safety reset ${MERCHANT} --kind intents --reason …` }],
@@ -160,13 +152,8 @@ describe('what stands in the way of a move forward', () => {
   });
 
   it('the window, with the next opening', () => {
-    const settings = {
-      gate: 'advise',
-      second_approver: false,
-      window: 'Mon-Fri 09:00-11:00 UTC',
-      min_sample: 20,
-    } as const;
-    const { judgement } = judgeMove(situationWith({ merchant: shadowed, target: canary, settings }, 'served'));
+    const settings = { ...SETTINGS, gate: 'advise', window: 'Mon-Fri 09:00-11:00 UTC' } as const;
+    const judgement = judged({ merchant: shadowed, target: canary, settings }, 'served');
     expect(judgement).toMatchObject({ allowed: false, needs: 'nothing', missing: [{ code: 'outside_window' }] });
     expect(judgement.missing[0]?.what).toContain('2026-11-19T09:00:00.000Z');
   });
@@ -186,9 +173,7 @@ describe('what stands in the way of a move forward', () => {
       operations: [...operations],
     });
     const judge = (kind: 'intents' | 'qr') =>
-      judgeMove(
-        situationWith({ merchant: shadowed, target: { ...canary, kind }, readiness, facts: factsWith('served') }),
-      ).judgement;
+      judged({ merchant: shadowed, target: { ...canary, kind }, readiness, facts: factsWith('served') });
     expect([judge('intents').allowed, judge('qr').allowed]).toEqual([true, false]);
   });
 
@@ -197,7 +182,7 @@ describe('what stands in the way of a move forward', () => {
     const facts = factsWith('none', {
       samples: { devices: sample, intents: sample, qr: { ...sample, shadow: 0, seen: 0 } },
     });
-    const { judgement } = judgeMove(situationWith({ merchant: shadowed, target: canary, facts }));
+    const judgement = judged({ merchant: shadowed, target: canary, facts });
     expect(judgement).toMatchObject({ allowed: false, needs: 'override', missing: [{ code: 'too_few_calls' }] });
     expect(judgement.missing[0]?.what).toContain('19 intents calls');
   });
@@ -206,9 +191,7 @@ describe('what stands in the way of a move forward', () => {
     const merchant = merchantWith({ stage: 'canary', share: 5 });
     const facts = factsWith('shadowed');
     const readiness = readinessWith('served');
-    const { judgement } = judgeMove(
-      situationWith({ merchant, target: targetWith({ stage: 'orders' }), facts, readiness }),
-    );
+    const judgement = judged({ merchant, target: targetWith({ stage: 'orders' }), facts, readiness });
     expect(judgement.missing.map(({ code, what }) => [code, what.split(' calls ')[0]])).toEqual([
       ['too_few_calls', '0 intents'],
       ['too_few_calls', '0 QR'],
@@ -219,7 +202,7 @@ describe('what stands in the way of a move forward', () => {
     const readiness = readinessWith('served', { unproven: [findingOf('legacy_only')] });
     const judge = (stage: 'shadow' | 'canary', target: Parameters<typeof targetWith>[0]) => {
       const merchant = merchantWith({ stage, ...(stage === 'canary' ? { share: 5 } : {}) });
-      return judgeMove(situationWith({ merchant, target: targetWith(target), readiness }, 'served')).judgement;
+      return judged({ merchant, target: targetWith(target), readiness }, 'served');
     };
     expect(judge('shadow', { stage: 'canary', share: 5 })).toMatchObject({ allowed: true, missing: [] });
     expect(judge('canary', { stage: 'orders' })).toMatchObject({
@@ -233,10 +216,9 @@ describe('what stands in the way of a move forward', () => {
     const readiness = readinessWith('served', { unproven: [findingOf('no_notice_url')], verdict: 'inconclusive' });
     const ask = { merchant: shadowed, target: canary, readiness };
     const missing = [{ code: 'no_notice_url' }];
-    expect(judgeMove(situationWith(ask, 'served')).judgement).toMatchObject({ needs: 'override', missing });
-    const person = { name: 'eva', role: 'approver' } as const;
+    expect(judged(ask, 'served')).toMatchObject({ needs: 'override', missing });
     const target = { ...canary, override: true };
-    expect(judgeMove(situationWith({ ...ask, target, person }, 'served')).judgement).toMatchObject({
+    expect(judged({ ...ask, target, person: APPROVER }, 'served')).toMatchObject({
       allowed: true,
       missing,
     });
@@ -244,7 +226,7 @@ describe('what stands in the way of a move forward', () => {
 
   it('a stage that is skipped, with the command for the next one', () => {
     const target = targetWith({ stage: 'orders', kind: 'qr' });
-    const { judgement } = judgeMove(situationWith({ merchant: shadowed, target }, 'served'));
+    const judgement = judged({ merchant: shadowed, target }, 'served');
     expect(judgement.missing).toMatchObject([
       { code: 'skipped_stage', command: `puente stage ${MERCHANT} canary --share 5 --kind qr --reason …` },
     ]);
@@ -255,22 +237,21 @@ describe('who has to agree', () => {
   const ask = { merchant: merchantWith({ stage: 'shadow' }), target: targetWith({ stage: 'canary', share: 5 }) };
 
   it('a second person, where the setting says so, and never for a refused move', () => {
-    const settings = { gate: 'enforce', second_approver: true, window: null, min_sample: 20 } as const;
-    expect(judgeMove(situationWith({ ...ask, settings }, 'shadowed')).judgement).toMatchObject({
+    const settings = { ...SETTINGS, second_approver: true };
+    expect(judged({ ...ask, settings }, 'shadowed')).toMatchObject({
       allowed: true,
       needs: 'approval',
     });
-    expect(judgeMove(situationWith({ ...ask, settings })).judgement).toMatchObject({
+    expect(judged({ ...ask, settings })).toMatchObject({
       allowed: false,
       needs: 'override',
     });
   });
 
   it('an override is told only where something was missing', () => {
-    const person = { name: 'eva', role: 'approver' } as const;
     const target = { ...ask.target, override: true };
-    expect(judgeMove(situationWith({ ...ask, target, person }, 'shadowed')).judgement.overridden).toBe(false);
-    expect(judgeMove(situationWith({ ...ask, target, person })).judgement).toMatchObject({
+    expect(judged({ ...ask, target, person: APPROVER }, 'shadowed').overridden).toBe(false);
+    expect(judged({ ...ask, target, person: APPROVER })).toMatchObject({
       allowed: true,
       overridden: true,
       missing: [{ code: 'never_seen' }],

@@ -1,7 +1,7 @@
 /** Random moves of merchants to and fro: no unit is on both lanes, no id changes lane, no sale is made twice. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Store } from '../../../src/ops/ports.ts';
+import { expect, it } from 'vitest';
+import { openForAll } from '../../open.ts';
 import { playSequence } from '../../proxy/two-worlds/sequence.ts';
 import { steps } from '../../proxy/two-worlds/steps.ts';
 import { openOwnStore } from '../../store/sqlite/kit.ts';
@@ -11,11 +11,7 @@ const SEQUENCES = 300;
 const SEED = 20_261_121;
 
 const clock = { now: Date.UTC(2026, 0, 5, 12) };
-let store: Store;
-beforeAll(async () => {
-  store = await openOwnStore({ now: () => clock.now });
-});
-afterAll(() => store?.close());
+const store = openForAll(() => openOwnStore({ now: () => clock.now }));
 
 it(`${SEQUENCES} sequences of moves, creates, lost answers, retries, cancels and events keep every rule`, async () => {
   let merchant = 900_000_000;

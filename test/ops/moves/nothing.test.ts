@@ -1,18 +1,17 @@
 /** A change that changes nothing is answered as one, and leaves no audit line and no revision. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 import { command } from './command.ts';
-import { type MovesBench, startMoves } from './kit.ts';
+import { startMoves } from './kit.ts';
 
 const reason = 'a test changes nothing';
-let bench: MovesBench;
+const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
 beforeAll(async () => {
-  bench = await startMoves({ PUENTE_MOVES_GATE: 'advise' });
   for (const merchant of [ARGENTINA, BRAZIL, CHILE, MEXICO])
     await bench.till('/point/integration-api/devices', { merchant });
 });
-afterAll(() => bench.close());
 
 const lines = async (merchant: string) =>
   (await auditsOf(bench.data_dir)).filter(({ subject }) => subject === merchant);

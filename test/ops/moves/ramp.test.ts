@@ -1,5 +1,5 @@
 /** A ramp: what each step waits for, and its life from the preview to the end, with stops, pauses and a restart. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import {
 import type { RampStepView } from '../../../src/ops/moves/ramp-evidence.ts';
 import { routeSaid, routeText } from '../../../src/ops/moves/target.ts';
 import { stepsIn } from '../../../src/ops/moves/typed-lists.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, clockOf, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';
 import { NOW } from './situations.ts';
@@ -138,10 +138,7 @@ describe('the decision', () => {
 
 const data_dir = mkdtempSync(join(tmpdir(), 'puente-ramp-'));
 let moved_ms = 0;
-const clock = {
-  now: () => Date.now() + moved_ms,
-  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-};
+const clock = clockOf(() => Date.now() + moved_ms);
 const SETTINGS = {
   ...FAST,
   PUENTE_DATA_DIR: data_dir,
@@ -160,10 +157,7 @@ let bench: MovesBench;
 beforeAll(async () => {
   bench = await startMoves(SETTINGS, { clock });
 });
-afterAll(async () => {
-  await bench.close();
-  rmSync(data_dir, { recursive: true, force: true });
-});
+afterAll(() => bench.close());
 
 /** Ends a test that hangs: several polls of the loop, on a busy machine too. */
 const SLOW = { timeout: 240_000 };

@@ -1,19 +1,16 @@
 /** Moves with open sales: the preview equals the result, a rollback leaves sales on their lane, the drain counts. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
 import { ANA, ARGENTINA, BEN, EVA, eventually, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { auditsOf, idOf } from '../../proxy/http/till.ts';
-import { type MovesBench, startMoves } from './kit.ts';
+import { startMoves } from './kit.ts';
 
 const TERMINALS = Array.from({ length: 12 }, (_, nth) => `NEWLAND_N950__LOAD${String(nth + 1).padStart(7, '0')}`);
 const CANARY = { stage: 'canary', share: 40, kind: 'intents' };
 
-let bench: MovesBench;
-beforeAll(async () => {
-  const terminals = JSON.stringify({ extra_terminals: TERMINALS.length });
-  bench = await startMoves({ PUENTE_MOVES_GATE: 'advise', PUENTE_SANDBOX_SETTINGS: terminals });
-});
-afterAll(() => bench.close());
+const terminals = JSON.stringify({ extra_terminals: TERMINALS.length });
+const bench = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise', PUENTE_SANDBOX_SETTINGS: terminals }));
 
 const sell = (device: string) => bench.till(`${POINT}/devices/${device}/payment-intents`, { body: { amount: 1500 } });
 const slotOf = (device: string): string => `point:${device}`;

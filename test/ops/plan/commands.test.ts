@@ -1,13 +1,13 @@
 /** `puente plan`, `plan export` and `apply`: every sentence in golden files, exit codes, references, confirmation; the audit page. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadWords } from '../../../src/locales/words.ts';
 import { html, saysAll } from '../../../src/ops/html.ts';
 import type { PlanView } from '../../../src/ops/plan/plan.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, MEXICO, tokenOf } from '../../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, clockOf, EVA, MEXICO, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { inTerminal, keys } from '../cli/terminal.ts';
 import { command } from '../moves/command.ts';
@@ -15,14 +15,10 @@ import { startMoves } from '../moves/kit.ts';
 
 const NOON = Date.parse('2026-11-18T12:00:00Z');
 let now = NOON;
-const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+const clock = clockOf(() => now);
 const bench = openForAll(() => startMoves({}, { clock }));
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'puente-plan-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = mkdtempSync(join(tmpdir(), 'puente-plan-'));
 
 const file = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text);

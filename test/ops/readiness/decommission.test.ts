@@ -4,7 +4,7 @@ import { loadWords } from '../../../src/locales/words.ts';
 import type { DecommissionView, FleetDecommissionView } from '../../../src/ops/readiness/decommission.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import type { SalesView } from '../../../src/ops/trace/sales.ts';
-import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench, tokenOf } from '../../kit.ts';
+import { ARGENTINA, clockOf, DEVICE, eventually, OPS_TOKEN, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { command } from '../moves/command.ts';
 
@@ -12,10 +12,7 @@ const DAY_MS = 86_400_000;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 
 let passed_ms = 0;
-const clock = {
-  now: () => Date.now() + passed_ms,
-  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-};
+const clock = clockOf(() => Date.now() + passed_ms);
 const began = Date.now();
 const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, { clock }));
 

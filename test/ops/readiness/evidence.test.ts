@@ -4,7 +4,7 @@ import type { CoverageView, LossView, UnknownView, VerdictView } from '../../../
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
 import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import { ARGENTINA, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
-import { openForAll } from '../../open.ts';
+import { closing, openForAll } from '../../open.ts';
 import { openQrShop, orderPath } from '../../proxy/http/qr-till.ts';
 import { command } from '../moves/command.ts';
 
@@ -205,29 +205,25 @@ describe('a difference', () => {
 });
 
 it('readiness names small sales by QR, which legacy takes and orders would refuse (LIM-12)', async () => {
-  const shop = await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
-  try {
-    const item = { title: 'Sugar', unit_price: 10.1, quantity: 1, unit_measure: 'unit', total_amount: 10.1 };
-    const small = {
-      external_reference: 'small',
-      title: 'Shop',
-      description: 'Sugar',
-      total_amount: 10.1,
-      items: [item],
-    };
-    const path = orderPath(shop.freshTill().external_id);
-    expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
-    const { blockers } = await eventually(
-      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as Readiness, // the API's shape
-      (view) => view.blockers.length > 0,
-    );
-    expect(blockers).toEqual([
-      expect.objectContaining({
-        code: 'predicted_refusal',
-        what: expect.stringMatching(/^qr\.put_order: legacy accepted it once, .*the minimum of its site/),
-      }),
-    ]);
-  } finally {
-    await shop.close();
-  }
+  await using shop = closing(await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' }));
+  const item = { title: 'Sugar', unit_price: 10.1, quantity: 1, unit_measure: 'unit', total_amount: 10.1 };
+  const small = {
+    external_reference: 'small',
+    title: 'Shop',
+    description: 'Sugar',
+    total_amount: 10.1,
+    items: [item],
+  };
+  const path = orderPath(shop.freshTill().external_id);
+  expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
+  const { blockers } = await eventually(
+    async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as Readiness, // the API's shape
+    (view) => view.blockers.length > 0,
+  );
+  expect(blockers).toEqual([
+    expect.objectContaining({
+      code: 'predicted_refusal',
+      what: expect.stringMatching(/^qr\.put_order: legacy accepted it once, .*the minimum of its site/),
+    }),
+  ]);
 });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import type { Trace } from '../../../src/ops/trace/trace.ts';
 import { ARGENTINA, call, eventually, POINT, tokenOf } from '../../kit.ts';
-import { openForAll } from '../../open.ts';
+import { closing, openForAll } from '../../open.ts';
 import { openFront } from '../../proxy/http/front.ts';
 import { TILL } from '../../proxy/http/qr-till.ts';
 import { idOf } from '../../proxy/http/till.ts';
@@ -160,21 +160,17 @@ it('adopts the orphan of a create that was answered as refused', async () => {
 });
 
 it('is off at 0', async () => {
-  const off = await openFront({}, { clock: { now: () => now, sleep } });
-  try {
-    const id = idOf(await off.till(`${POINT}/devices/${device(1)}/payment-intents`, { body: { amount: 1500 } }));
-    await off.atTerminal('pay', device(1));
-    await eventually(
-      () => off.ops(`/api/trace?id=${id}`),
-      ({ text }) => text.includes('"state":"DONE"'),
-    );
-    const before = off.reads();
-    for (let turn = 0; turn < 3; turn++) {
-      now += HOUR_MS;
-      await polls();
-    }
-    expect(off.reads()).toBe(before);
-  } finally {
-    await off.close();
+  await using off = closing(await openFront({}, { clock: { now: () => now, sleep } }));
+  const id = idOf(await off.till(`${POINT}/devices/${device(1)}/payment-intents`, { body: { amount: 1500 } }));
+  await off.atTerminal('pay', device(1));
+  await eventually(
+    () => off.ops(`/api/trace?id=${id}`),
+    ({ text }) => text.includes('"state":"DONE"'),
+  );
+  const before = off.reads();
+  for (let turn = 0; turn < 3; turn++) {
+    now += HOUR_MS;
+    await polls();
   }
+  expect(off.reads()).toBe(before);
 });

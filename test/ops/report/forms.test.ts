@@ -67,29 +67,27 @@ describe('CSV', () => {
 });
 
 describe('HTML', () => {
+  const htmlOf = (change?: Parameters<typeof report>[0]) => reportHtml(report(change), en);
   const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 
   it('shows what tills and operators wrote as text alone, and reaches nothing [F126]', async () => {
-    const html = await reportHtml(
-      report({
-        merchant_id: evil,
-        decisions: [decision(1, evil)],
-        errors: [{ operation: evil, lane: 'orders', status: 400, error: evil, calls: 1, sample: evil }],
-        losses: [
-          {
-            operation: evil,
-            table: evil,
-            path: evil,
-            why: evil,
-            weight: 'other',
-            advice: evil,
-            count: 1,
-            would_be_count: 1,
-          },
-        ],
-      }),
-      en,
-    );
+    const html = await htmlOf({
+      merchant_id: evil,
+      decisions: [decision(1, evil)],
+      errors: [{ operation: evil, lane: 'orders', status: 400, error: evil, calls: 1, sample: evil }],
+      losses: [
+        {
+          operation: evil,
+          table: evil,
+          path: evil,
+          why: evil,
+          weight: 'other',
+          advice: evil,
+          count: 1,
+          would_be_count: 1,
+        },
+      ],
+    });
     expect(html).not.toContain('<script');
     expect(html).not.toContain('<img');
     expect(html).toContain('&lt;script&gt;');
@@ -101,7 +99,7 @@ describe('HTML', () => {
   it('says how many lines are not in a list, and the command that lists them', async () => {
     const { left_out } = report();
     const cut = (merchant_id: string | null, list: 'approvals' | 'unmatched') =>
-      reportHtml(report({ merchant_id, left_out: { ...left_out, [list]: 7 } }), en);
+      htmlOf({ merchant_id, left_out: { ...left_out, [list]: 7 } });
     const of = '--since 2026-03-01T00:00:00.000Z --until 2026-03-08T00:00:00.000Z --format csv --part';
     for (const list of ['approvals', 'unmatched'] as const) {
       const html = cut(null, list);
@@ -118,7 +116,7 @@ describe('HTML', () => {
       ...{ amount_minor: null, amount: null, what: 'lost', said: null },
       ...{ acknowledged_by: null, acknowledged_at: null, acknowledged_why: null },
     });
-    const html = await reportHtml(report({ unmatched: Array.from({ length: 5 }, (_, nth) => one(nth)) }), en);
+    const html = await htmlOf({ unmatched: Array.from({ length: 5 }, (_, nth) => one(nth)) });
     const [first = '', annexes = ''] = html.split('<h1 class="annexes">');
     expect([first.match(/>sale-\d+\./g)?.length, annexes.match(/>sale-\d+\./g)?.length]).toEqual([4, 5]);
     expect(first).toContain('1 more in the annexes.');
@@ -130,7 +128,7 @@ describe('HTML', () => {
   });
 
   it('shows of a decision from what to what it moved, and the evidence it rests on', async () => {
-    const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }), en);
+    const html = await htmlOf({ decisions: [decision(4, 'enough was seen')] });
     const cells = ['enough was seen', 'shadow → canary at 5 %'];
     const evidence = 'judgement (overridden no, missing none), evidence (verdict ready, samples (intents 120))';
     for (const cell of [...cells, `${evidence}</div>`]) expect(html).toContain(`>${cell}</td>`);
@@ -144,10 +142,7 @@ describe('HTML', () => {
     const summed = { what: 'sale', lane: 'orders', family: 'point', currency: 'ARS', outcome: 'paid' } as const;
     const paid = { ...summed, count: 1, without_amount: 0, amount_minor: '123450', amount: '1234.50' };
     const before = { stage: 'shadow', trip: { at: 1, why: '{"code":"safety.faults"}' } };
-    const html = await reportHtml(
-      report({ move_sums: [{ ...span, line: 2, before, after: { stage: 'canary' }, ...paid }] }),
-      loadWords().en,
-    );
+    const html = await htmlOf({ move_sums: [{ ...span, line: 2, before, after: { stage: 'canary' }, ...paid }] });
     expect(html).toContain('>shadow → canary</td>');
     expect(html).toContain('<code>puente report --format csv --part sales …</code>');
     const options = `--since ${span.since} --until ${span.until} --what sale --lane orders --family point --currency ARS`;
@@ -164,14 +159,14 @@ describe('HTML', () => {
       { name: 'notices.timeout_ms', value: '22000', sentence: 'Then it is retried.', is_default: false },
       { name: 'notices.horizon_ms', value: 'null', sentence: 'No end.', is_default: true },
     ];
-    const html = await reportHtml(report({ assumptions }), en);
+    const html = await htmlOf({ assumptions });
     for (const text of ['5 min</td>', 'safety.window_ms: 5 min', '22 s</td>', 'notices.horizon_ms: null'])
       expect(html).toContain(text);
     expect(html).not.toMatch(/300000|22000/);
   });
 
   it('says of every empty list that it is empty, and draws what there is', async () => {
-    const html = await reportHtml(report(), en);
+    const html = await htmlOf();
     expect(html.match(/None in this period/g)?.length).toBeGreaterThan(5);
     expect(html).toContain('role="img"');
     expect(html).toContain('point.create_intent');

@@ -1,10 +1,10 @@
 /** A report in Spanish and Portuguese, opened from disk without a network: all English left is marked as English. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
@@ -13,6 +13,7 @@ import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { MORE_FIELDS, NO_OPERATION } from '../../../src/ops/report/tally.ts';
 import { browser, hasChromium, seriousFindings } from '../../chromium.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE } from '../../run-cli.ts';
 import { decision, reportOf } from './kit.ts';
 
@@ -201,16 +202,11 @@ function isSentence(text: string): boolean {
 describe.skipIf(!hasChromium)('a report of', () => {
   const directory = mkdtempSync(join(tmpdir(), 'puente-report-'));
   const asked: string[] = [];
-  let context: BrowserContext;
   let page: Page;
+  const context = openForAll(async () => (await browser()).newContext({ offline: true }));
   beforeAll(async () => {
-    context = await (await browser()).newContext({ offline: true });
     page = await context.newPage();
     page.on('request', (request) => asked.push(request.url()));
-  });
-  afterAll(async () => {
-    await context?.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   async function open(report: Report, language: keyof typeof words): Promise<{ texts: string[]; english: string[] }> {

@@ -2,7 +2,7 @@
  * A day of one merchant and nine days of a fleet, printed by a real Chromium: two pages first (verdict, sums, findings),
  * annexes from the third; six at most for a merchant.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +14,7 @@ import { html } from '../../../src/ops/html.ts';
 import { htmlPage, htmlSection } from '../../../src/ops/report/page.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { browser, hasChromium } from '../../chromium.ts';
-import { ARGENTINA, eventually, POINT, startReceiver, tokenOf } from '../../kit.ts';
+import { ARGENTINA, clockOf, eventually, POINT, startReceiver, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { TILL } from '../../proxy/http/qr-till.ts';
 import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
@@ -22,10 +22,7 @@ import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 let passed_ms = 0;
-const clock = {
-  now: () => Date.now() + passed_ms,
-  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-};
+const clock = clockOf(() => Date.now() + passed_ms);
 
 /** Sales on each lane. */
 const SALES = 24;
@@ -139,10 +136,7 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
     await shop.clearFaults();
     page = await (await browser()).newPage();
   }, 300_000);
-  afterAll(async () => {
-    await page?.context().close();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  afterAll(() => page?.context().close());
 
   async function refund(id: string): Promise<void> {
     const { body } = await shop.read(id);

@@ -1,9 +1,9 @@
 /** Reports through the ops door and the command: sums that match the tills' calls, harmless in every form. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { figuresView } from '../../../src/ops/report/gather.ts';
 import { type Report, reportParts } from '../../../src/ops/report/report.ts';
@@ -335,11 +335,7 @@ describe('all formats of a report', () => {
 
 describe('the command', () => {
   const env = () => ({ PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'puente-report-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = mkdtempSync(join(tmpdir(), 'puente-report-'));
 
   it('writes a file that is whole, or standard output', async () => {
     const file = join(folder, 'report.html');

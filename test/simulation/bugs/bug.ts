@@ -15,6 +15,13 @@ export interface Bug {
   test: { file: string; name: string } | null;
 }
 
+/** A bug as it is written: one edit of one file, or two. */
+export interface BugRow extends Edit {
+  name: string;
+  test?: Bug['test'];
+  and?: Omit<Edit, 'file'>;
+}
+
 export function environmentOf(bug: Bug): { PUENTE_SEEDED_BUG: string } {
   return { PUENTE_SEEDED_BUG: JSON.stringify(bug) };
 }
@@ -25,9 +32,12 @@ export function bugOfProcess(): Bug {
 }
 
 /** @throws Error when two bugs have one name. */
-export function readBugs(bugs: Bug[]): readonly Bug[] {
-  if (new Set(bugs.map(({ name }) => name)).size < bugs.length) throw new Error('two seeded bugs have one name');
-  return bugs;
+export function readBugs(rows: readonly BugRow[]): readonly Bug[] {
+  if (new Set(rows.map(({ name }) => name)).size < rows.length) throw new Error('two seeded bugs have one name');
+  return rows.map(({ name, test = null, file, from, to, and }) => {
+    const edits = [{ from, to }, ...(and === undefined ? [] : [and])];
+    return { name, test, edits: edits.map((edit) => ({ file, ...edit })) };
+  });
 }
 
 /** @throws Error when the text of an edit does not occur exactly once: then the bug must be rewritten. */
