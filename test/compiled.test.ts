@@ -16,10 +16,7 @@ const LEAST_SAVED_MB = 20;
 /** The writer thread stores its few files first, the main thread all others a moment later. */
 const LEAST_KEPT = 200;
 
-afterAll(async () => {
-  await killChildren();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => killChildren());
 
 it.skipIf(!existsSync('/proc/self/status'))(
   'starts smaller after a start that was killed',

@@ -1,8 +1,8 @@
 /** `puente init --postgres` with a real server: a real Puente starts on the written files and serves a till. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { keys, puenteInTerminal } from '../ops/cli/terminal.ts';
@@ -26,10 +26,7 @@ describe('an installation on a PostgreSQL server', () => {
     server = await startServer();
     url = await server.database();
   });
-  afterAll(async () => {
-    await server.remove();
-    rmSync(into, { recursive: true, force: true });
-  });
+  afterAll(() => server.remove());
   const start = starter();
 
   it('is written with the address in a file of its own, which nobody else reads', async () => {
@@ -49,7 +46,6 @@ describe('an installation on a PostgreSQL server', () => {
 
   it('is asked for at a terminal: a server that does not answer is tried again, named otherwise, or left for later', async () => {
     const other = mkdtempSync(join(tmpdir(), 'puente-init-postgres-asked-'));
-    onTestFinished(() => rmSync(other, { recursive: true, force: true }));
     const said = ['--upstream', bench.sandbox.url, '--legacy-upstream', bench.sandbox.url, '--notify', ''];
     const ports = ['--public-host', '127.0.0.1', '--public-port', '0', '--set', 'ops.port=0'];
     const door = ['--public-url', 'https://puente.shop.example', ...ports, '--person', 'ana:viewer'];

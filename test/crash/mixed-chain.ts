@@ -1,4 +1,6 @@
 /** Point and QR at once on one server: repeated kills at any moment, a quiet end and the verdict of both checkers. */
+
+import { closing } from '../open.ts';
 import { collect } from './books.ts';
 import { LATER_MS, started, untilQuiet } from './chain.ts';
 import { check } from './checker.ts';
@@ -25,23 +27,19 @@ export interface MixedOutcome extends Omit<QrOutcome, 'violations'> {
 
 export async function runMixedChain(name: string, seed: number, kills: number): Promise<MixedOutcome> {
   const random = seeded(seed);
-  const stand = await startStand(QR_SETTINGS);
-  try {
-    const trial = { stand, till: startQrTill(stand, random), random };
-    const point = startTill(stand, random);
-    for (let kill = 0; kill < kills; kill++) {
-      const child = await startUnderThreat(stand, random);
-      if (child === null) continue;
-      point.payUnanswered();
-      const retries = point.retryLost();
-      await workUntilGone(child, trial, (now) => sellBoth(now, point));
-      await retries;
-    }
-    await started(stand);
-    return await finish(name, kills, trial, point);
-  } finally {
-    await stand.close();
+  await using stand = closing(await startStand(QR_SETTINGS));
+  const trial = { stand, till: startQrTill(stand, random), random };
+  const point = startTill(stand, random);
+  for (let kill = 0; kill < kills; kill++) {
+    const child = await startUnderThreat(stand, random);
+    if (child === null) continue;
+    point.payUnanswered();
+    const retries = point.retryLost();
+    await workUntilGone(child, trial, (now) => sellBoth(now, point));
+    await retries;
   }
+  await started(stand);
+  return await finish(name, kills, trial, point);
 }
 
 async function sellBoth(trial: QrTrial, point: Till): Promise<void> {

@@ -1,5 +1,5 @@
 /** The second day of the quick start: after a kill or a stop the sandbox has every order that Puente has. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -59,6 +59,5 @@ it.each(['kill', 'stop'] as const)('begins without a lost order after a %s', asy
     expect(findings.filter(({ level }) => level === 'problem')).toEqual([]);
   } finally {
     for (const child of children) if (child.alive()) await child.kill();
-    rmSync(data_dir, { recursive: true, force: true });
   }
 });

@@ -1,6 +1,7 @@
 /** A server that survives database failures: sales throughout, one failure after the other, a quiet end, a verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Keeping } from '../engines/keeping.ts';
+import { closing } from '../open.ts';
 import { finishChain, type Outcome, started } from './chain.ts';
 import { type Random, seeded } from './random.ts';
 import { startStand } from './stand.ts';
@@ -31,26 +32,22 @@ export async function runTroubles(
   troubles: readonly Trouble[],
 ): Promise<TroubledOutcome> {
   const random = seeded(seed);
-  const stand = await startStand(SETTINGS, keeping, SALES_OF_A_TROUBLE * (troubles.length + 1));
-  try {
-    const till = startTill(stand, random);
-    const child = await started(stand);
-    const day = { is_over: false };
-    const selling = sellAllDay(till, day);
-    for (const trouble of troubles) {
-      await pause(random.between(CALM_MS.least, CALM_MS.most));
-      await trouble(random, till);
-    }
-    await pause(CALM_MS.most);
-    day.is_over = true;
-    await selling;
-    const answers = countsOf(till); // before the quiet end adds its own
-    const outcome = await finishChain(name, seed, stand, till);
-    if (!child.alive()) outcome.violations.push({ invariant: 'I4', text: `the server ended:\n${child.output()}` });
-    return { ...outcome, kills: troubles.length, answers };
-  } finally {
-    await stand.close();
+  await using stand = closing(await startStand(SETTINGS, keeping, SALES_OF_A_TROUBLE * (troubles.length + 1)));
+  const till = startTill(stand, random);
+  const child = await started(stand);
+  const day = { is_over: false };
+  const selling = sellAllDay(till, day);
+  for (const trouble of troubles) {
+    await pause(random.between(CALM_MS.least, CALM_MS.most));
+    await trouble(random, till);
   }
+  await pause(CALM_MS.most);
+  day.is_over = true;
+  await selling;
+  const answers = countsOf(till); // before the quiet end adds its own
+  const outcome = await finishChain(name, seed, stand, till);
+  if (!child.alive()) outcome.violations.push({ invariant: 'I4', text: `the server ended:\n${child.output()}` });
+  return { ...outcome, kills: troubles.length, answers };
 }
 
 /** No trouble: waits until some sales succeeded, however busy the machine is. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFile } from '../engines/keeping.ts';
+import { closing } from '../open.ts';
 import { finishChain } from './chain.ts';
 import { type Build, killChildren } from './child.ts';
 import { makeNewerBuild, NEWER_VERSION } from './newer-build.ts';
@@ -43,20 +44,16 @@ describe('kill -9 during an upgrade', { concurrent: true, timeout: LIMIT_MS }, (
   });
 
   it('C14 during the first start: no incomplete file is left that the next start would refuse or read as empty [F57]', async () => {
-    const stand = await startStand();
-    try {
-      for (const point of PLAN.first_start) {
-        expect(await stand.start(point), point).toBeNull();
-        expect(existsSync(stand.database)).toBe(false);
-      }
-      const till = startTill(stand, seeded(SEED));
-      expect(await stand.start()).not.toBeNull();
-      await Promise.all([till.sell(), till.sell(), till.sell()]);
-      const outcome = await finishChain('C14 first start', SEED, stand, till);
-      expect(outcome.violations).toEqual([]);
-    } finally {
-      await stand.close();
+    await using stand = closing(await startStand());
+    for (const point of PLAN.first_start) {
+      expect(await stand.start(point), point).toBeNull();
+      expect(existsSync(stand.database)).toBe(false);
     }
+    const till = startTill(stand, seeded(SEED));
+    expect(await stand.start()).not.toBeNull();
+    await Promise.all([till.sell(), till.sell(), till.sell()]);
+    const outcome = await finishChain('C14 first start', SEED, stand, till);
+    expect(outcome.violations).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** A real HAProxy with deploy/haproxy/tls.cfg in front of Puente: tills and operators call it by TLS. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
@@ -24,7 +24,6 @@ describe('deploy/haproxy/tls.cfg', { timeout: 2 * PATIENCE_MS }, () => {
   it('holds by HAProxy’s own check, and proxies tills and operators', async ({ skip }) => {
     skip(why !== null, why ?? '');
     const directory = mkdtempSync(join(tmpdir(), 'puente-tls-'));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const { certificate_file, key_file, ca_file } = await makeAuthority(directory);
     const pem = join(directory, 'puente.pem');
     writeFileSync(pem, readFileSync(certificate_file, 'utf8') + readFileSync(key_file, 'utf8'), { mode: 0o600 });

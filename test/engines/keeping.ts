@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Store } from '../../src/ops/ports.ts';
+import { closing } from '../open.ts';
 import { openStore } from '../store/sqlite/kit.ts';
 import { onServer } from './on-server.ts';
 
@@ -44,12 +45,8 @@ const inFile: Keeping = {
 };
 
 export function readFile<Found>(path: string, read: (database: Database.Database) => Found): Found {
-  const database = new Database(path, { readonly: true, fileMustExist: true, timeout: 5_000 });
-  try {
-    return read(database);
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path, { readonly: true, fileMustExist: true, timeout: 5_000 }));
+  return read(database);
 }
 
 let migrated: string | undefined;
@@ -64,15 +61,11 @@ async function copyMigrated(path: string, now: number): Promise<void> {
     await (await openStore(migrated)).close();
   }
   copyFileSync(migrated, path);
-  const database = new Database(path);
-  try {
-    database.pragma('synchronous = OFF');
-    const remember = database.prepare('UPDATE meta SET value = ? WHERE name = ?');
-    remember.run(randomUUID(), 'instance_id');
-    remember.run(String(now), 'created_at');
-  } finally {
-    database.close();
-  }
+  using database = closing(new Database(path));
+  database.pragma('synchronous = OFF');
+  const remember = database.prepare('UPDATE meta SET value = ? WHERE name = ?');
+  remember.run(randomUUID(), 'instance_id');
+  remember.run(String(now), 'created_at');
 }
 
 function fileOf(data_dir: string): string {

@@ -1,5 +1,5 @@
 /** A create whose answer was lost is made and paid once, however the till retries (`docs/protocol.md` §3.9). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import {
   startReceiver,
   tokenOf,
 } from '../kit.ts';
+import { closing, openForAll } from '../open.ts';
 import { type Authority, makeAuthority } from './authority.ts';
 import { type SdkAnswer, type SdkTill, startSdkTill } from './sdk-process.ts';
 import { type LossyShop, openLossyShop } from './sdk-shop.ts';
@@ -80,7 +81,6 @@ describe('the official SDK', () => {
   afterAll(async () => {
     await till?.close();
     await shop?.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   const create = (amount: number, client: string): Promise<SdkAnswer> =>
@@ -226,20 +226,15 @@ const IN_TURN = { concurrent: false };
 
 describe.each(families)('a till of $name', { concurrent: true }, (family) => {
   const { method, path, id, body } = family;
-  let shop: LossyShop;
   /** Every sale has its own amount. */
   let amount_minor = 20_000;
 
-  beforeAll(async () => {
-    shop = await openLossyShop(null);
-  });
+  const shop = openForAll(() => openLossyShop(null));
 
   afterEach(() => {
     shop.mendUpstream();
     shop.sendEvents(true);
   });
-
-  afterAll(() => shop?.close());
 
   const send = (headers: Record<string, string>): Promise<Answer> =>
     call(shop.door_url + path, { method, body: body(amount_minor), token: tokenOf(ARGENTINA), headers });
@@ -312,25 +307,21 @@ describe.each(families)('a till of $name', { concurrent: true }, (family) => {
     IN_TURN,
     async () => {
       amount_minor += 7;
-      const receiver = await startReceiver();
-      try {
-        const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-        const change = { notice_url: receiver.url, reason: 'set by a test', revision, new: true };
-        expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
-        const first = await send({});
-        expect(first.status, first.text).toBeLessThan(300);
-        await pays(shop, await orderOver(shop, amount_minor));
-        await receiver.waitFor(1);
-        // That is stored once an equal create makes a new order.
-        await eventually(
-          () => send({}),
-          ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,
-        );
-        expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed', 'created']);
-        await pays(shop, ordersOf(shop, amount_minor)[1] as UpstreamOrder); // there are two
-      } finally {
-        await receiver.close();
-      }
+      await using receiver = closing(await startReceiver());
+      const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
+      const change = { notice_url: receiver.url, reason: 'set by a test', revision, new: true };
+      expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
+      const first = await send({});
+      expect(first.status, first.text).toBeLessThan(300);
+      await pays(shop, await orderOver(shop, amount_minor));
+      await receiver.waitFor(1);
+      // That is stored once an equal create makes a new order.
+      await eventually(
+        () => send({}),
+        ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,
+      );
+      expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed', 'created']);
+      await pays(shop, ordersOf(shop, amount_minor)[1] as UpstreamOrder); // there are two
     },
   );
 });

@@ -1,9 +1,9 @@
 /** `npm pack`: the package runs below `node_modules`, where Node strips no types, and has nothing else. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
 
 let place: string;
@@ -19,7 +19,6 @@ beforeAll(() => {
   execFileSync('tar', ['-xzf', join(place, file), '-C', home, '--strip-components=1']);
   symlinkSync(join(HOUSE, 'node_modules'), join(home, 'node_modules'));
 });
-afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 it('has the program without its types, the tables and the settings, and neither sources nor tests', () => {
   expect(readdirSync(home).sort()).toEqual(
