@@ -141,7 +141,7 @@ function createPen(
  * than a whole run. Tables in which a new database has rows are kept.
  */
 function wiping(database: Database.Database, changed: () => void): () => void {
-  const kept = new Set(['meta', 'ended_counts', 'sqlite_sequence']);
+  const kept = new Set(['meta', 'link_counts', 'sqlite_sequence']);
   const names = database
     .prepare<[], { name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
     .all()
@@ -150,7 +150,7 @@ function wiping(database: Database.Database, changed: () => void): () => void {
   const parents = new Map(names.map((name) => [name, new Set(parentsOf(database, name))]));
   const ordered = names.toSorted((one, other) => depthOf(parents, other) - depthOf(parents, one));
   const erasures = ordered.map((name) => database.prepare(`DELETE FROM "${name}"`));
-  const recount = database.prepare('UPDATE ended_counts SET links = 0');
+  const recount = database.prepare('UPDATE link_counts SET links = 0');
   const [begin, commit] = [database.prepare('BEGIN'), database.prepare('COMMIT')];
   return () => {
     begin.run();

@@ -177,8 +177,14 @@ export interface SenderOptions {
 
 /** How long a connection waits for the next notice to its origin; Node's own server closes it after five seconds. */
 const KEPT_MS = 4_000;
+/** More connections are not kept: those of a large fleet's receivers would take the descriptors that tills need. */
+const MOST_KEPT = 100;
+/** Then the name is looked up anew, and its address checked: a receiver may have moved. */
+const MOST_NOTICES = 100;
 /** How a kept connection ends that the receiver closed as the notice went out. */
-const CLOSED_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
+const CLOSED_CODES: readonly string[] = ['UND_ERR_SOCKET', 'UND_ERR_DESTROYED', 'ECONNRESET', 'EPIPE'];
+/** A later end is that of a receiver in trouble, which is not sent the notice again at once. */
+const AT_ONCE_MS = 1_000;
 
 /**
  * Sends guarded POSTs without redirects. An address is checked when a connection to it is made; one whose answer was
@@ -186,12 +192,20 @@ const CLOSED_CODES: readonly string[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'
  */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
-  const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS };
+  const options: Client.Options = {
+    connect,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEPT_MS,
+    keepAliveMaxTimeout: KEPT_MS,
+    maxRequestsPerClient: MOST_NOTICES,
+  };
   const open = new Set<Client>();
   const kept = new Map<string, Client[]>();
+  let is_closed = false;
 
   function connectTo(origin: string): Client {
-    const client = new Client(origin, { connect, ...timeouts });
+    const client = new Client(origin, options);
     open.add(client);
     client.once('disconnect', () => void drop(client, origin));
     return client;
@@ -213,6 +227,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
 
   async function post({ origin, pathname, search }: URL, { headers, body }: NoticeRequest): Promise<SendResult> {
     const waiting = kept.get(origin)?.pop();
+    const asked_at = performance.now();
     let client = waiting ?? connectTo(origin);
     // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
     const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
@@ -225,12 +240,13 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       });
     try {
       const answer = await ask().catch((error: unknown) => {
-        if (waiting === undefined || !CLOSED_CODES.includes(codeOf(error))) throw error;
+        const is_stale = waiting !== undefined && CLOSED_CODES.includes(codeOf(error));
+        if (!is_stale || is_closed || performance.now() - asked_at > AT_ONCE_MS) throw error;
         client = connectTo(origin);
         return ask();
       });
       const is_whole = await readSome(answer.body);
-      if (is_whole && !client.destroyed) keep(client, origin);
+      if (is_whole && !client.destroyed && open.size <= MOST_KEPT) keep(client, origin);
       else await drop(client, origin);
       return judge(answer);
     } catch (error) {
@@ -250,6 +266,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       }
     },
     async close() {
+      is_closed = true;
       await Promise.all(Array.from(open, (client) => client.destroy()));
     },
   };

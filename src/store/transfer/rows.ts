@@ -99,4 +99,4 @@ export const COPIED: readonly CopiedTable[] = [
 ];
 
 /** Tables of the file only: `meta`, of which `finish.ts` copies a part, and counts, which are computed again. */
-export const OWN_OF_FILE: readonly string[] = ['meta', 'ended_counts'];
+export const OWN_OF_FILE: readonly string[] = ['meta', 'link_counts'];

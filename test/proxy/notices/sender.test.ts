@@ -187,6 +187,60 @@ describe('a connection whose answer was read', () => {
   });
 
   it.each<[string, (socket: Socket) => void]>([
+    ['ends it after each answer', (socket) => socket.end(answer(200, 'OK'))],
+    ['says so in each answer', (socket) => socket.end(answer(200, 'OK', { connection: 'close' }))],
+    ['speaks HTTP/1.0', (socket) => socket.end('HTTP/1.0 200 OK\r\n\r\nOK')],
+    ['ends an answer without a length', (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nOK')],
+    ['keeps it for two seconds', (socket) => socket.write(answer(200, 'OK', { 'keep-alive': 'timeout=2' }))],
+  ])('that the receiver closes costs no notice, however soon the next one comes: it %s', async (_how, script) => {
+    const { url } = await receiver(script);
+    const made = sender();
+    for (let nth = 1; nth <= 20; nth++)
+      expect(await made.send(notice(url)), `notice ${nth}`).toMatchObject({ outcome: 'delivered' });
+  });
+
+  it('that the receiver closed while the process was busy costs no notice', async () => {
+    const { url } = await receiver((socket) => {
+      socket.write(answer(200, 'OK'));
+      setTimeout(() => socket.end(), 5);
+    });
+    const made = sender();
+    for (let nth = 1; nth <= 5; nth++) {
+      expect(await made.send(notice(url)), `notice ${nth}`).toMatchObject({ outcome: 'delivered' });
+      for (const until = performance.now() + 30; performance.now() < until; );
+    }
+  });
+
+  it('is not replaced when it ends after a second: the receiver is in trouble', async () => {
+    let requests = 0;
+    const { url } = await receiver((socket) => {
+      if (requests++ === 0) socket.write(answer(200, 'OK'));
+      else setTimeout(() => socket.end(), 1_100);
+    });
+    const made = sender();
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect(await made.send(notice(url))).toMatchObject({ outcome: 'theirs', status: null });
+    expect(requests).toBe(2);
+  });
+
+  it('serves a hundred notices, then a new one, whose address is checked, serves the next', async () => {
+    const { url, accepted } = await receiver((socket) => socket.write(answer(200, 'OK')));
+    const made = sender();
+    for (let nth = 0; nth < 101; nth++) expect(await made.send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect(accepted).toHaveLength(2);
+  });
+
+  it('is one of a hundred that are kept', async () => {
+    const { url, accepted } = await receiver((socket) => socket.write(answer(200, 'OK')));
+    const made = sender();
+    await Promise.all(Array.from({ length: 120 }, () => made.send(notice(url))));
+    for (let wait = 0; wait < 200 && accepted.filter(({ destroyed }) => !destroyed).length > 100; wait++)
+      await pause(5);
+    expect(accepted).toHaveLength(120);
+    expect(accepted.filter(({ destroyed }) => !destroyed)).toHaveLength(100);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
     ['ends', (socket) => socket.end()],
     ['resets', (socket) => socket.resetAndDestroy()],
   ])('and which the receiver %s at the next notice is replaced by a new one within the attempt', async (_how, cut) => {

@@ -74,7 +74,7 @@ export function runSql(path: string, text: string): void {
 }
 
 /** The store's own data, and the counts, which follow the rows by triggers. */
-const OWN_TABLES = ['meta', 'ended_counts'];
+const OWN_TABLES = ['meta', 'link_counts'];
 
 function deleteRows(path: string): void {
   const database = new Database(path, { timeout: 5_000 });
