@@ -248,6 +248,30 @@ describe('a migration beside processes of the version before', () => {
     for (const { client } of [migrating, writing, reading]) await client.end();
   });
 
+  it('waits for sales that are being written, and counts them once', async () => {
+    const filled = await server.database();
+    const [migrating, selling] = [await session(filled), await session(filled)];
+    const all = postgresMigrations();
+    const before = all.findIndex(({ name }) => name.includes('counts_of_ended'));
+    expect(before).toBeGreaterThan(0);
+    await migrate(migrating.client, 'here', all.slice(0, before), BEGIN);
+    const columns =
+      'legacy_id, merchant_id, lane, family, unit, slot, fingerprint, reference_sent, client_reference, held, amount_minor, idempotency_key, tables_revision, state, attempts, boot_id, client_answer, legacy_state, legacy_state_at, expires_at, created_at, updated_at, revision';
+    await selling.client.query('BEGIN');
+    await selling.client.query(`INSERT INTO links (${columns}) SELECT 'l' || n, '7', 'orders', 'point', 'u' || n, 'u' || n,
+      'f', 'r' || n, '', '{}', 1, 'k' || n, 't', 'IN_DOUBT', 1, 'b', 'none', 'OPEN', 1, 1, 1, 1, 1 FROM generate_series(1, 3) AS n`);
+    const migrated = migrate(migrating.client, 'here', all, BEGIN);
+    await untilWaiting(migrating.pid);
+    await selling.client.query('COMMIT');
+    await migrated;
+    const inDoubt = () => server.run(filled, "SELECT links::int FROM link_counts WHERE state = 'IN_DOUBT'");
+    expect(await inDoubt()).toEqual([{ links: 3 }]);
+    await selling.client.query("UPDATE links SET state = 'DONE', revision = 2");
+    expect(await inDoubt()).toEqual([{ links: 0 }]);
+    expect(await server.run(filled, "SELECT what FROM tallies WHERE what = 'IN_DOUBT' AND rows <> 0")).toEqual([]);
+    for (const { client } of [migrating, selling]) await client.end();
+  });
+
   it('is repeated where it was the one to end of two that waited for each other', async () => {
     const filled = await server.database();
     const [migrating, working] = [await session(filled), await session(filled)];
