@@ -113,8 +113,8 @@ function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => nu
   };
 }
 
-/** By the server's clock. A turn later than this is of before that clock was set back. */
-const LATEST_TURN_MS = 60_000;
+/** By the server's clock, and longer than runs ever queue. A later turn is of before that clock was set back. */
+const LATEST_TURN_MS = 600_000;
 
 function turnsOf(reader: Reader): StoreMethods['turnToAsk'] {
   const now = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)';
