@@ -32,11 +32,15 @@ it(
     closing.push(() => stand.close());
     const open = new Map<string, number>();
     const most = new Map<string, number>();
+    const connected = new WeakSet<object>();
     const told = async (host: string): Promise<string> => {
       const server = await startFaultServer((_heard) => (socket, heard) => {
-        open.set(host, (open.get(host) ?? 0) + 1);
+        if (!connected.has(socket)) {
+          connected.add(socket);
+          open.set(host, (open.get(host) ?? 0) + 1);
+          socket.once('close', () => open.set(host, (open.get(host) ?? 0) - 1));
+        }
         most.set(host, Math.max(most.get(host) ?? 0, open.get(host) ?? 0));
-        socket.once('close', () => open.set(host, (open.get(host) ?? 0) - 1));
         (host === 'shared' ? answer(200, 'OK') : late(answer(200, 'OK'), 5))(socket, heard);
       });
       closing.push(() => server.close());
