@@ -6,6 +6,7 @@ import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
 import { handleEvent } from '../../src/proxy/sales/events.ts';
 import type { Link, LinkState } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
+import { lookAtLink } from '../../src/proxy/sales/refresh.ts';
 import { applyOrder } from '../../src/proxy/sales/settle.ts';
 import { PARKED_FOR_MS } from '../../src/proxy/store.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
@@ -307,6 +308,51 @@ describe('an event that its order does not show', () => {
     // The place is free again.
     await again(await received({ action: 'order.refunded', verified: false }), 0);
     expect(saved.slice(3).map((change) => Object(change).state)).toEqual(['done', 'pending']);
+  });
+
+  /** Handles what is due each second, for a quarter of a minute, after 40 such events have come at once. */
+  async function flooded(change: Partial<NewEvent>, each_second: () => void = () => undefined): Promise<void> {
+    for (let one = 0; one < 40; one++)
+      await stand.store.events.receiveEvent(newEvent({ received_at: stand.now, reference: `${one}`, ...change }));
+    stand.now++;
+    for (const end = stand.now + 20_000; stand.now < end; stand.now += 1_000) {
+      each_second();
+      for (const event of await stand.store.events.dueEvents(stand.now, 100)) await handleEvent(stand.ports, event);
+    }
+  }
+  const unfinished = () => stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 100);
+
+  it.each([true, false])('is read again for one of many of a finished sale, signed: %s [F109]', async (verified) => {
+    await paid();
+    stand.answers = Array.from({ length: 200 }, () => reads(PAID));
+    await flooded({ action: 'order.refunded', verified });
+    expect(await unfinished()).toEqual([]);
+    expect(stand.asked.length).toBeLessThanOrEqual(5);
+    expect(saved.length).toBeLessThanOrEqual(40 + 5);
+  });
+
+  it.each([true, false])('ends also while its till reads the open sale each second, signed: %s', async (verified) => {
+    await live();
+    stand.answers = Array.from({ length: 200 }, () => reads());
+    const { reads: recent } = stand.ports.memory.sales;
+    await flooded({ action: 'order.processed', verified }, () => recent.mark(orderId(1), stand.now, recent.begin()));
+    expect(await unfinished()).toEqual([]);
+    expect(stand.asked.length).toBeLessThanOrEqual(5);
+    expect(saved.length).toBeLessThanOrEqual(40 + 5);
+  });
+
+  it('and is done because of the read of a till leaves its place to the next', async () => {
+    const link = await live();
+    const first = await received({ action: 'order.processed', verified: false });
+    stand.answers = [reads(), reads(PAID)];
+    await handleEvent(stand.ports, first);
+    stand.now += 1_500;
+    await lookAtLink(stand.ports, await stand.stored(link), TOKEN, { force: true });
+    await again(first, 1);
+    expect(Object(saved.at(-1))).toMatchObject({ state: 'done' });
+    stand.answers = [reads(PAID)];
+    await again(await received({ action: 'order.refunded', verified: false }), 0);
+    expect(saved.at(-1)).toEqual(tries(1));
   });
 });
 

@@ -45,23 +45,37 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   if (order_id === null) return later(ports, event);
   const last_read_at = ports.memory.sales.reads.last(order_id);
   const since_read_ms = ports.clock.now() - last_read_at;
-  const is_known = link.order_id !== null && !isBehind(link, event);
-  if (last_read_at > event.received_at && is_known) return done(ports, event);
+  const is_read = link.order_id !== null && last_read_at > event.received_at;
+  if (is_read && !isWanting(ports, event, link, link)) return finish(ports, event, link);
   // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
-  if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
+  if (!urgent && since_read_ms < READ_INTERVAL_MS) {
+    // A till that polls would put the event off until the sale ends, so its read counts as a try.
+    if (is_read) return event.attempts < BEHIND_TRIES ? later(ports, event) : finish(ports, event, link);
+    return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
+  }
   const read = await readFor(ports, link, order_id, event);
   // Upstream sent the event but does not know the order: one answer may be wrong, and no other event may come (F28).
-  if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(ports, event, link))
-    return later(ports, event);
+  const may_come = read === 'absent' && event.attempts < ABSENT_TRIES;
+  if (may_come && (event.verified || deservesMore(ports, event, link))) return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
   const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
-  if (isBehind(latest, event) && event.attempts < BEHIND_TRIES && deservesMore(ports, event, link))
-    return later(ports, event);
-  const { absent } = ports.memory.sales;
-  if (absent.get(link.legacy_id) === event.sequence) absent.delete(link.legacy_id);
-  return done(ports, event, read === 'committed');
+  if (event.attempts < BEHIND_TRIES && isWanting(ports, event, link, latest)) return later(ports, event);
+  return finish(ports, event, link, read === 'committed');
+}
+
+/** True of an event that is worth another read. @param latest what the sale shows now. */
+function isWanting(ports: Ports, event: InboxEvent, link: Link, latest: Link): boolean {
+  return isBehind(latest, event) && deservesMore(ports, event, link);
+}
+
+/** The event is done, and its place among those of its sale is free. */
+function finish(ports: Ports, event: InboxEvent, link: Link, is_stored = false): Promise<EventEnd> {
+  const { retried } = ports.memory.sales;
+  const place = placeOf(link, event);
+  if (retried.get(place) === event.sequence) retried.delete(place);
+  return done(ports, event, is_stored);
 }
 
 /** When a sale shows what an event reports, by the last word of its action; other actions report nothing of use. */
@@ -77,14 +91,22 @@ function isBehind(link: Link, { action }: InboxEvent): boolean {
 }
 
 /**
- * Signatures of in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so one unsigned event of each sale
- * at a time gets more tries. Unsigned events can be forged, so those of a create in doubt wait for its end.
+ * One event of each sale at a time gets more tries: events are repeated, and unsigned ones can be forged. Signatures of
+ * in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so there is a place for unsigned ones, too; those
+ * of a create in doubt wait for its end.
  */
-function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
-  if (verified) return true;
-  if (state === 'LOST' || (memory.sales.absent.get(legacy_id) ?? sequence) !== sequence) return false;
-  memory.sales.absent.set(legacy_id, sequence);
+function deservesMore({ memory }: Ports, event: InboxEvent, link: Link): boolean {
+  const { retried } = memory.sales;
+  const place = placeOf(link, event);
+  if (!event.verified && link.state === 'LOST') return false;
+  if ((retried.get(place) ?? event.sequence) !== event.sequence) return false;
+  retried.set(place, event.sequence);
   return true;
+}
+
+/** Signed events have a place of their own, which no forged one can take. */
+function placeOf({ legacy_id }: Link, { verified }: InboxEvent): string {
+  return `${legacy_id} ${verified}`;
 }
 
 /** By order id, then by the reference that was sent; never across merchants (`test/faults/README.md` F108). */
