@@ -310,6 +310,52 @@ describe('an event that its order does not show', () => {
     expect(saved.slice(3).map((change) => Object(change).state)).toEqual(['done', 'pending']);
   });
 
+  const partly = (...amounts: number[]) => ({
+    ...PAID,
+    transactions: {
+      payments: [
+        { ...PAID.transactions.payments[0], refunded_amount: String(amounts.reduce((sum, one) => sum + one)) },
+      ],
+      refunds: amounts.map((amount, of) => ({ id: `REF${of}`, amount: String(amount), status: 'processed' })),
+    },
+  });
+  const minutesAgo = (minutes: number) => NOON - minutes * 60_000;
+
+  it.each<[string, Record<string, unknown>, number]>([
+    ['order.refunded', partly(1), 0],
+    // Nothing says which action reports a part that is refunded.
+    ['order.processed', PAID, minutesAgo(10)],
+    ['order.processed', partly(1), minutesAgo(10)],
+  ])(
+    '(%s of a sale that shows one already) is read again until one more is refunded [F27]',
+    async (action, order, at) => {
+      const ended = { state: 'DONE', legacy_state: 'FINISHED', legacy_state_at: at } as const;
+      const link = await live({ ...ended, order: orderOf(order, 1) as unknown as Link['order'] }); // as parsed
+      const event = await received({ action });
+      stand.answers = [reads(order), reads(partly(1, 2))];
+      await handleEvent(stand.ports, event);
+      expect(saved.at(-1)).toEqual(tries(1));
+      await again(event, 1);
+      expect(saved.at(-1)).toEqual({ ...doneWith('DONE'), attempts: 2 });
+      expect((await stand.stored(link)).order?.transactions?.refunds).toHaveLength(2);
+      // The next one is compared with what is shown now.
+      stand.answers = [reads(partly(1, 2))];
+      await again(await received({ action }), 0);
+      expect(saved.at(-1)).toEqual(tries(1));
+    },
+  );
+
+  it.each<[string, Partial<Link>, Record<string, unknown>]>([
+    ['paid now', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(1) + 1 }, PAID],
+    ['refunded', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(10) }, REFUNDED],
+    ['open, as far as was known,', { state: 'LIVE', legacy_state: 'OPEN' }, {}],
+  ])('(order.processed of a sale that is %s) is done by one read', async (_how, shown, order) => {
+    await live({ state: 'DONE', ...shown, order: orderOf(order, 1) as unknown as Link['order'] }); // as parsed
+    const at = new Date(minutesAgo(9)).toISOString();
+    stand.answers = [reads(order === REFUNDED ? REFUNDED : { ...PAID, last_updated_date: at })];
+    expect(await handled({ action: 'order.processed' })).toMatchObject([{ state: 'done', attempts: 1 }]);
+  });
+
   /** Handles what is due each second, for a quarter of a minute, after 40 such events have come at once. */
   async function flooded(change: Partial<NewEvent>, each_second: () => void = () => undefined): Promise<void> {
     for (let one = 0; one < 40; one++)

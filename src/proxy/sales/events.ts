@@ -18,10 +18,18 @@ const RETRY_MS = 2_000;
 const ABSENT_TRIES = 10;
 /** Tries of an event that its order does not show: a quarter of a minute. Polls follow an open order, and the sweep others. */
 const BEHIND_TRIES = 3;
+/** A later `processed` may report that a part was refunded: nothing says which action does (`docs/field-notes.md` Orders §4.1). */
+const PAYMENT_TOLD_MS = 60_000;
 /** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
+
+/** Paid or not, and its refunds as text. */
+interface Shown {
+  is_paid: boolean;
+  refunds: string;
+}
 
 /** `in_turn`: put off, and not counted as a try. */
 type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
@@ -46,7 +54,8 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const last_read_at = ports.memory.sales.reads.last(order_id);
   const since_read_ms = ports.clock.now() - last_read_at;
   const is_read = link.order_id !== null && last_read_at > event.received_at;
-  if (is_read && !isWanting(ports, event, link, link)) return finish(ports, event, link);
+  const before = shownBefore(ports, event, link);
+  if (is_read && !isWanting(ports, event, link, before)) return finish(ports, event, link);
   // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
   if (!urgent && since_read_ms < READ_INTERVAL_MS) {
@@ -57,50 +66,73 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const read = await readFor(ports, link, order_id, event);
   // Upstream sent the event but does not know the order: one answer may be wrong, and no other event may come (F28).
   const may_come = read === 'absent' && event.attempts < ABSENT_TRIES;
-  if (may_come && (event.verified || deservesMore(ports, event, link))) return later(ports, event);
+  if (may_come && (event.verified || takePlace(ports, event, link, before))) return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
   const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
-  if (event.attempts < BEHIND_TRIES && isWanting(ports, event, link, latest)) return later(ports, event);
+  if (event.attempts < BEHIND_TRIES && isWanting(ports, event, latest, before)) return later(ports, event);
   return finish(ports, event, link, read === 'committed');
 }
 
-/** True of an event that is worth another read. @param latest what the sale shows now. */
-function isWanting(ports: Ports, event: InboxEvent, link: Link, latest: Link): boolean {
-  return isBehind(latest, event) && deservesMore(ports, event, link);
+/** True while the sale does not show what the event reports, and the event may be tried again. */
+function isWanting(ports: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
+  return isBehind(link, event, before) && takePlace(ports, event, link, before);
 }
 
 /** The event is done, and its place among those of its sale is free. */
 function finish(ports: Ports, event: InboxEvent, link: Link, is_stored = false): Promise<EventEnd> {
   const { retried } = ports.memory.sales;
   const place = placeOf(link, event);
-  if (retried.get(place) === event.sequence) retried.delete(place);
+  if (retried.get(place)?.sequence === event.sequence) retried.delete(place);
   return done(ports, event, is_stored);
 }
 
+/** What of a sale the next refund changes. */
+function shownOf(link: Link): Shown {
+  const refunded = link.order?.transactions?.payments?.[0]?.refunded_amount;
+  const refunds = JSON.stringify([refunded, nodesOf(link.order).map(({ status }) => status)]);
+  return { is_paid: isPaid(link), refunds };
+}
+
+/** What the sale showed when the event was first looked at: a sale that shows a refund may be refunded once more. */
+function shownBefore({ memory }: Ports, event: InboxEvent, link: Link): Shown {
+  const retried = memory.sales.retried.get(placeOf(link, event));
+  return retried?.sequence === event.sequence ? retried.before : shownOf(link);
+}
+
+function isRefunded(link: Link, before: Shown): boolean {
+  return link.order?.status === 'refunded' || shownOf(link).refunds !== before.refunds;
+}
+
 /** When a sale shows what an event reports, by the last word of its action; other actions report nothing of use. */
-const SHOWS = new Map<string | undefined, (link: Link) => boolean>([
-  ['processed', isPaid],
-  ['refunded', ({ order }) => order?.status === 'refunded' || nodesOf(order).length > 0],
+const SHOWS = new Map<string | undefined, (link: Link, before: Shown, received_at: number) => boolean>([
+  [
+    'processed',
+    (link, before, received_at) =>
+      isPaid(link) &&
+      (!before.is_paid || received_at - link.legacy_state_at < PAYMENT_TOLD_MS || isRefunded(link, before)),
+  ],
+  ['refunded', isRefunded],
   ...['canceled', 'expired', 'failed'].map((end) => [end, hasEnded] as const),
 ]);
 
 /** True while a sale does not show what an event reports: the order is read at once, and a read may lag (F27). */
-function isBehind(link: Link, { action }: InboxEvent): boolean {
-  return SHOWS.get(action.split('.').at(-1))?.(link) === false;
+function isBehind(link: Link, { action, received_at }: InboxEvent, before: Shown): boolean {
+  return SHOWS.get(action.split('.').at(-1))?.(link, before, received_at) === false;
 }
 
 /**
  * One event of each sale at a time gets more tries: events are repeated, and unsigned ones can be forged. Signatures of
  * in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so there is a place for unsigned ones, too; those
- * of a create in doubt wait for its end.
+ * of a create in doubt wait for its end. False while another event has the place.
  */
-function deservesMore({ memory }: Ports, event: InboxEvent, link: Link): boolean {
+function takePlace({ memory }: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
   const { retried } = memory.sales;
   const place = placeOf(link, event);
+  const { sequence } = event;
   if (!event.verified && link.state === 'LOST') return false;
-  if ((retried.get(place) ?? event.sequence) !== event.sequence) return false;
-  retried.set(place, event.sequence);
+  if ((retried.get(place)?.sequence ?? sequence) !== sequence) return false;
+  retried.set(place, { sequence, before });
   return true;
 }
 
