@@ -387,6 +387,22 @@ describe('an event that its order does not show', () => {
     expect(saved.length).toBeLessThanOrEqual(40 + 5);
   });
 
+  it.each<[string, number]>([
+    ['order.updated', 1],
+    ['order.processed', 2],
+  ])('is looked for in the stored sale, if it reports anything: %s, %d rows read', async (action, looks) => {
+    await live();
+    const read: string[] = [];
+    const link: Store['links']['link'] = (legacy_id) => {
+      read.push(legacy_id);
+      return stand.store.links.link(legacy_id);
+    };
+    watched({ link });
+    stand.answers = [reads(PAID)];
+    expect(await handled({ action })).toEqual([doneWith('DONE')]);
+    expect(read).toHaveLength(looks);
+  });
+
   it('and is done because of the read of a till leaves its place to the next', async () => {
     const link = await live();
     const first = await received({ action: 'order.processed', verified: false });

@@ -69,8 +69,9 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   if (may_come && (event.verified || takePlace(ports, event, link, before))) return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
-  const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
-  if (event.attempts < BEHIND_TRIES && isWanting(ports, event, latest, before)) return later(ports, event);
+  const may_lag = event.attempts < BEHIND_TRIES && SHOWS.has(reportOf(event));
+  const latest = may_lag ? await ports.store.links.link(link.legacy_id) : null;
+  if (latest !== null && isWanting(ports, event, latest, before)) return later(ports, event);
   return finish(ports, event, link, read === 'committed');
 }
 
@@ -116,9 +117,13 @@ const SHOWS = new Map<string | undefined, (link: Link, before: Shown, received_a
   ...['canceled', 'expired', 'failed'].map((end) => [end, hasEnded] as const),
 ]);
 
+function reportOf({ action }: InboxEvent): string | undefined {
+  return action.split('.').at(-1);
+}
+
 /** True while a sale does not show what an event reports: the order is read at once, and a read may lag (F27). */
-function isBehind(link: Link, { action, received_at }: InboxEvent, before: Shown): boolean {
-  return SHOWS.get(action.split('.').at(-1))?.(link, before, received_at) === false;
+function isBehind(link: Link, event: InboxEvent, before: Shown): boolean {
+  return SHOWS.get(reportOf(event))?.(link, before, event.received_at) === false;
 }
 
 /**
