@@ -24,8 +24,8 @@ export const otherBugs: BugRow[] = [
     name: 'redirect followed',
     test: { file: 'test/proxy/notices/sender.test.ts', name: '302 with another address is not followed' },
     file: 'proxy/notices/delivery.ts',
-    from: 'await readSome(answer.body);',
-    to: "const { location } = answer.headers; if (answer.statusCode >= 300 && answer.statusCode < 400 && typeof location === 'string') return post(new URL(location, url), request); await readSome(answer.body);",
+    from: 'const is_whole = await readSome(answer.body);',
+    to: "const { location } = answer.headers; if (answer.statusCode >= 300 && answer.statusCode < 400 && typeof location === 'string') return post(new URL(location, origin), { url: location, headers, body }); const is_whole = await readSome(answer.body);",
   },
   {
     name: '=== on signatures',
