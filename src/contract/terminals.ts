@@ -19,7 +19,7 @@ export const setupTerminalCall = z.object({
   }),
 });
 
-/** `pos_id` is an integer in one page and a string in another; a terminal without a store has an empty text, or neither. */
+/** `pos_id` is an integer in one page and a string in another; a terminal without a store has an empty text, or neither; one without a mode counts as in UNDEFINED. */
 export const listTerminalsAnswer = z.object({
   data: z.object({
     terminals: z.array(
@@ -28,14 +28,14 @@ export const listTerminalsAnswer = z.object({
         pos_id: digits.or(z.literal('').transform(() => null)).nullish(),
         store_id: digits.or(z.literal('')).nullish(),
         external_pos_id: z.string().nullish(),
-        operating_mode: z.string(),
+        operating_mode: z.preprocess((mode) => mode ?? 'UNDEFINED', z.string()),
       }),
     ),
   }),
   paging: z.object({ total: z.int(), offset: z.int(), limit: z.int() }),
 });
 
-const terminalSetUp = z.object({ id: z.string().optional(), operating_mode: z.string() });
+const terminalSetUp = z.object({ id: z.string().nullish(), operating_mode: z.string() });
 export const setupTerminalAnswer = z.object({ terminals: z.array(terminalSetUp).min(1) });
 
 /** One terminal: in a list, in a list in `data`, or alone (`docs/field-notes.md` Orders §5). Returns the list. */

@@ -52,7 +52,8 @@ export function readError(body: unknown): UpstreamError {
   const first = Array.isArray(outer.errors) ? record(outer.errors[0]) : outer;
   const details = Array.isArray(first.details) ? first.details : [];
   const lines = [...details, first.message].filter((line) => typeof line === 'string');
-  return { code: typeof first.code === 'string' ? first.code : '', lines };
+  const code = [first.code, outer.code].find((one) => typeof one === 'string') ?? '';
+  return { code, lines };
 }
 
 function record(value: unknown): Record<string, unknown> {

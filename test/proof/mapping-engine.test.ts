@@ -833,6 +833,8 @@ describe('errors', () => {
   it('are read from either envelope, or from none', () => {
     expect(readError(told('a', 'b', ['c']))).toEqual({ code: 'a', lines: expect.arrayContaining(['b', 'c']) });
     expect(readError({ code: 'a', message: 'b' })).toMatchObject({ code: 'a', lines: ['b'] });
+    for (const errors of [[], [{ message: 'b' }], [null]])
+      expect(readError({ errors, code: 'a' }), JSON.stringify(errors)).toMatchObject({ code: 'a' });
     for (const none of [null, 'text', [], { errors: [] }, { errors: 5 }, { code: 5 }])
       expect(readError(none).code).toBe('');
   });

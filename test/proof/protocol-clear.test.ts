@@ -94,6 +94,13 @@ describe('a till keeps its order', () => {
     expect(await stand.stored(link)).toMatchObject({ state: 'LIVE' });
   });
 
+  it('with an unknown outcome when the cancel is answered 408 and the order is open: it may still be canceled', async () => {
+    const link = await live();
+    stand.answers = [refusal(408, 'request_timeout'), says('created', 5)];
+    expect(await clear(link)).toEqual(told('outcome_unknown'));
+    expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', cancel: 'sent' });
+  });
+
   it.each([400, 404, 409, 429, 499])('when the cancel is refused with %d and the order is open', async (status) => {
     const link = await live();
     stand.answers = [refusal(status, 'said_upstream'), says('created', 5)];

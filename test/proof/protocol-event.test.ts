@@ -6,6 +6,7 @@ import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
 import { handleEvent } from '../../src/proxy/sales/events.ts';
 import type { Link, LinkState } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
+import { lookAtLink } from '../../src/proxy/sales/refresh.ts';
 import { applyOrder } from '../../src/proxy/sales/settle.ts';
 import { PARKED_FOR_MS } from '../../src/proxy/store.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
@@ -307,6 +308,113 @@ describe('an event that its order does not show', () => {
     // The place is free again.
     await again(await received({ action: 'order.refunded', verified: false }), 0);
     expect(saved.slice(3).map((change) => Object(change).state)).toEqual(['done', 'pending']);
+  });
+
+  const partly = (...amounts: number[]) => ({
+    ...PAID,
+    transactions: {
+      payments: [
+        { ...PAID.transactions.payments[0], refunded_amount: String(amounts.reduce((sum, one) => sum + one)) },
+      ],
+      refunds: amounts.map((amount, of) => ({ id: `REF${of}`, amount: String(amount), status: 'processed' })),
+    },
+  });
+  const minutesAgo = (minutes: number) => NOON - minutes * 60_000;
+
+  it.each<[string, Record<string, unknown>, number]>([
+    ['order.refunded', partly(1), 0],
+    // Nothing says which action reports a part that is refunded.
+    ['order.processed', PAID, minutesAgo(10)],
+    ['order.processed', partly(1), minutesAgo(10)],
+  ])(
+    '(%s of a sale that shows one already) is read again until one more is refunded [F27]',
+    async (action, order, at) => {
+      const ended = { state: 'DONE', legacy_state: 'FINISHED', legacy_state_at: at } as const;
+      const link = await live({ ...ended, order: orderOf(order, 1) as unknown as Link['order'] }); // as parsed
+      const event = await received({ action });
+      stand.answers = [reads(order), reads(partly(1, 2))];
+      await handleEvent(stand.ports, event);
+      expect(saved.at(-1)).toEqual(tries(1));
+      await again(event, 1);
+      expect(saved.at(-1)).toEqual({ ...doneWith('DONE'), attempts: 2 });
+      expect((await stand.stored(link)).order?.transactions?.refunds).toHaveLength(2);
+      // The next one is compared with what is shown now.
+      stand.answers = [reads(partly(1, 2))];
+      await again(await received({ action }), 0);
+      expect(saved.at(-1)).toEqual(tries(1));
+    },
+  );
+
+  it.each<[string, Partial<Link>, Record<string, unknown>]>([
+    ['paid now', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(1) + 1 }, PAID],
+    ['refunded', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(10) }, REFUNDED],
+    ['open, as far as was known,', { state: 'LIVE', legacy_state: 'OPEN' }, {}],
+  ])('(order.processed of a sale that is %s) is done by one read', async (_how, shown, order) => {
+    await live({ state: 'DONE', ...shown, order: orderOf(order, 1) as unknown as Link['order'] }); // as parsed
+    const at = new Date(minutesAgo(9)).toISOString();
+    stand.answers = [reads(order === REFUNDED ? REFUNDED : { ...PAID, last_updated_date: at })];
+    expect(await handled({ action: 'order.processed' })).toMatchObject([{ state: 'done', attempts: 1 }]);
+  });
+
+  /** Handles what is due each second, for a quarter of a minute, after 40 such events have come at once. */
+  async function flooded(change: Partial<NewEvent>, each_second: () => void = () => undefined): Promise<void> {
+    for (let one = 0; one < 40; one++)
+      await stand.store.events.receiveEvent(newEvent({ received_at: stand.now, reference: `${one}`, ...change }));
+    stand.now++;
+    for (const end = stand.now + 20_000; stand.now < end; stand.now += 1_000) {
+      each_second();
+      for (const event of await stand.store.events.dueEvents(stand.now, 100)) await handleEvent(stand.ports, event);
+    }
+  }
+  const unfinished = () => stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 100);
+
+  it.each([true, false])('is read again for one of many of a finished sale, signed: %s [F109]', async (verified) => {
+    await paid();
+    stand.answers = Array.from({ length: 200 }, () => reads(PAID));
+    await flooded({ action: 'order.refunded', verified });
+    expect(await unfinished()).toEqual([]);
+    expect(stand.asked.length).toBeLessThanOrEqual(5);
+    expect(saved.length).toBeLessThanOrEqual(40 + 5);
+  });
+
+  it.each([true, false])('ends also while its till reads the open sale each second, signed: %s', async (verified) => {
+    await live();
+    stand.answers = Array.from({ length: 200 }, () => reads());
+    const { reads: recent } = stand.ports.memory.sales;
+    await flooded({ action: 'order.processed', verified }, () => recent.mark(orderId(1), stand.now, recent.begin()));
+    expect(await unfinished()).toEqual([]);
+    expect(stand.asked.length).toBeLessThanOrEqual(5);
+    expect(saved.length).toBeLessThanOrEqual(40 + 5);
+  });
+
+  it.each<[string, number]>([
+    ['order.updated', 1],
+    ['order.processed', 2],
+  ])('is looked for in the stored sale, if it reports anything: %s, %d rows read', async (action, looks) => {
+    await live();
+    const read: string[] = [];
+    const link: Store['links']['link'] = (legacy_id) => {
+      read.push(legacy_id);
+      return stand.store.links.link(legacy_id);
+    };
+    watched({ link });
+    stand.answers = [reads(PAID)];
+    expect(await handled({ action })).toEqual([doneWith('DONE')]);
+    expect(read).toHaveLength(looks);
+  });
+
+  it('and is done because of the read of a till leaves its place to the next', async () => {
+    const link = await live();
+    const first = await received({ action: 'order.processed', verified: false });
+    stand.answers = [reads(), reads(PAID)];
+    await handleEvent(stand.ports, first);
+    stand.now += 1_500;
+    await lookAtLink(stand.ports, await stand.stored(link), TOKEN, { force: true });
+    await again(first, 1);
+    expect(Object(saved.at(-1))).toMatchObject({ state: 'done' });
+    stand.answers = [reads(PAID)];
+    await again(await received({ action: 'order.refunded', verified: false }), 0);
+    expect(saved.at(-1)).toEqual(tries(1));
   });
 });
 

@@ -45,11 +45,12 @@ export async function attemptNotice(
   receiver: Receiver | null,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { attempt, retry_after_ms } = await sendOnce(parts, notice, receiver);
+  const { attempt, retry_after_ms, is_by_settings } = await sendOnce(parts, notice, receiver);
   // A connection that Puente's own stop cut proves nothing about the receiver; the notice stays due.
   if (stopping.aborted && attempt.status === null) return;
   const next = afterNoticeAttempt({
     outcome: attempt.outcome,
+    is_by_settings,
     attempts: notice.attempts + 1,
     created_at: notice.created_at,
     // Not `attempt.at` and its duration: a clock that was set back during the attempt would put the next one off by as much.
@@ -66,14 +67,18 @@ export async function sendOnce(
   { clock, sender, public_url }: Pick<AttemptParts, 'sender' | 'public_url'> & { clock: { now(): number } },
   notice: Notice,
   receiver: Receiver | null,
-): Promise<{ attempt: Attempt; retry_after_ms: number | null }> {
+): Promise<{ attempt: Attempt; retry_after_ms: number | null; is_by_settings: boolean }> {
   const at = clock.now();
   const request = writeRequest(notice, receiver, public_url, at);
   const result = 'said' in request ? held(request) : await sender.send(withCredentials(request));
-  const { outcome, status, detail, retry_after_ms } = result;
+  const { outcome, status, detail, retry_after_ms, is_by_settings = false } = result;
   const duration_ms = Math.max(0, clock.now() - at);
   const url = 'said' in request ? null : shownUrl(request.url);
-  return { attempt: { at, duration_ms, outcome, status, detail: encoded(detail), url }, retry_after_ms };
+  return {
+    attempt: { at, duration_ms, outcome, status, detail: encoded(detail), url },
+    retry_after_ms,
+    is_by_settings,
+  };
 }
 
 function withCredentials(request: NoticeRequest): NoticeRequest {
@@ -123,8 +128,12 @@ async function record(
   }
 }
 
-function held(detail: Sentence): SendResult {
-  return { outcome: 'ours', status: null, detail, retry_after_ms: null };
+/** Why there is no request, where settings are the cause. */
+const SETTINGS: readonly string[] = ['attempt.no_url', 'attempt.no_secret'];
+
+function held(detail: Spoken): SendResult {
+  const is_by_settings = SETTINGS.includes(detail.said.code);
+  return { outcome: 'ours', status: null, detail, retry_after_ms: null, is_by_settings };
 }
 
 /** The legacy contract gives a receiver 22 s (`docs/field-notes.md` Point §3.2). */
@@ -156,6 +165,8 @@ export interface SendResult {
   /** Contains nothing of the receiver's body. */
   detail: Sentence;
   retry_after_ms: number | null;
+  /** Of `ours`: held until an operator changes a setting. */
+  is_by_settings?: boolean;
 }
 
 /** Sends notices over guarded connections. */
@@ -305,7 +316,8 @@ async function readSome(body: AsyncIterable<Uint8Array>): Promise<boolean> {
 
 function failed(error: unknown, timeout_ms: number): SendResult {
   const result = { status: null, retry_after_ms: null };
-  if (error instanceof PuenteError) return { ...result, outcome: 'ours', detail: messageOf(error) };
+  if (error instanceof PuenteError)
+    return { ...result, outcome: 'ours', detail: messageOf(error), is_by_settings: true };
   if (error instanceof TimeUp) {
     return { ...result, outcome: 'theirs', detail: say('attempt.silent', { timeout_ms }) };
   }

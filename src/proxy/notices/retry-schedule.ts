@@ -17,9 +17,9 @@ const PAUSES_MS: readonly number[] = [
   12 * HOUR_MS,
 ];
 const LAST_PAUSE_MS = 24 * HOUR_MS;
-/** A notice that Puente holds waits a tenth of its age, within these: those of a merchant without a receiver stay for ever. */
+/** A notice that Puente holds. One held by settings waits a tenth of its age: those of a merchant without a receiver stay for ever. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
-const OWN_PART_OF_AGE = 10;
+const PART_OF_AGE = 10;
 /** Largest part added to a pause, never subtracted: spreads notices that became due together, e.g. after an outage. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After`, in multiples of the pause. */
@@ -27,6 +27,8 @@ const RETRY_AFTER_FACTOR = 2;
 
 export interface AfterAttempt {
   outcome: Attempt['outcome'];
+  /** `ours`, and so until an operator changes a setting; false of a fault of this machine. */
+  is_by_settings: boolean;
   /** Attempts that count, this one included. */
   attempts: number;
   /** Epoch ms. */
@@ -41,14 +43,14 @@ export interface AfterAttempt {
 }
 
 /**
- * A notice that Puente holds (`ours`) is never given up; a change of its merchant's URL makes it due at once. One that
+ * A notice that Puente holds (`ours`) is never given up; a change of its merchant's URL, secret or dialect makes it due at once. One that
  * the receiver refused follows the schedule, and is `dead` only once it is older than the horizon. Source: `docs/architecture.md` Decision
  * 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };
   if (after.outcome === 'ours') {
-    const part_ms = (after.now - after.created_at) / OWN_PART_OF_AGE;
+    const part_ms = after.is_by_settings ? (after.now - after.created_at) / PART_OF_AGE : 0;
     const pause_ms = Math.min(Math.max(OWN_PAUSE_MS, part_ms), LAST_PAUSE_MS);
     return { state: 'pending', next_attempt_at: after.now + jittered(pause_ms, after.random) };
   }

@@ -122,7 +122,11 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
     if (link.cancel === 'sent') return succeeded(ports, call, link);
-    if (link.cancel === null || link.known_by !== null) return refused('point', 'intent_not_cancelable');
+    if (link.cancel === null || link.known_by !== null) {
+      // Canceled at the terminal, or known to be canceled: the till's next equal create is another sale.
+      await markRead(ports, link);
+      return refused('point', 'intent_not_cancelable');
+    }
     markLimitation(ports.exchange, 'LIM-90');
     return canceledAnswer(ports, call, link);
   }

@@ -10,6 +10,7 @@ import {
 } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { isStillOnOrders } from '../routing/lane.ts';
+import { isRefusal } from '../routing/legacy-ledger.ts';
 import { type Link, slotOf } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
@@ -89,7 +90,7 @@ async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: 
   // After any other answer the order decides: it may have been paid, canceled or expired before the cancel.
   const latest = await refreshLink(ports, marked, call.token, { force: true, deadline });
   if (latest.state !== 'LIVE') return 'freed';
-  if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {
+  if (outcome.kind === 'answered' && isRefusal(outcome.status)) {
     return upstreamRefusal(ports, call, 'cancel', outcome);
   }
   return refused(family, outcome.kind === 'not_sent' ? 'bad_gateway' : 'outcome_unknown');

@@ -18,10 +18,18 @@ const RETRY_MS = 2_000;
 const ABSENT_TRIES = 10;
 /** Tries of an event that its order does not show: a quarter of a minute. Polls follow an open order, and the sweep others. */
 const BEHIND_TRIES = 3;
+/** A later `processed` may report that a part was refunded: nothing says which action does (`docs/field-notes.md` Orders §4.1). */
+const PAYMENT_TOLD_MS = 60_000;
 /** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
+
+/** Paid or not, and its refunds as text. */
+interface Shown {
+  is_paid: boolean;
+  refunds: string;
+}
 
 /** `in_turn`: put off, and not counted as a try. */
 type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
@@ -45,46 +53,97 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   if (order_id === null) return later(ports, event);
   const last_read_at = ports.memory.sales.reads.last(order_id);
   const since_read_ms = ports.clock.now() - last_read_at;
-  const is_known = link.order_id !== null && !isBehind(link, event);
-  if (last_read_at > event.received_at && is_known) return done(ports, event);
+  const is_read = link.order_id !== null && last_read_at > event.received_at;
+  const before = shownBefore(ports, event, link);
+  if (is_read && !isWanting(ports, event, link, before)) return finish(ports, event, link);
   // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
-  if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
+  if (!urgent && since_read_ms < READ_INTERVAL_MS) {
+    // A till that polls would put the event off until the sale ends, so its read counts as a try.
+    if (is_read) return event.attempts < BEHIND_TRIES ? later(ports, event) : finish(ports, event, link);
+    return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
+  }
   const read = await readFor(ports, link, order_id, event);
   // Upstream sent the event but does not know the order: one answer may be wrong, and no other event may come (F28).
-  if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(ports, event, link))
-    return later(ports, event);
+  const may_come = read === 'absent' && event.attempts < ABSENT_TRIES;
+  if (may_come && (event.verified || takePlace(ports, event, link, before))) return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
-  const latest = (await ports.store.links.link(link.legacy_id)) ?? link;
-  if (isBehind(latest, event) && event.attempts < BEHIND_TRIES && deservesMore(ports, event, link))
-    return later(ports, event);
-  const { absent } = ports.memory.sales;
-  if (absent.get(link.legacy_id) === event.sequence) absent.delete(link.legacy_id);
-  return done(ports, event, read === 'committed');
+  const may_lag = event.attempts < BEHIND_TRIES && SHOWS.has(reportOf(event));
+  const latest = may_lag ? await ports.store.links.link(link.legacy_id) : null;
+  if (latest !== null && isWanting(ports, event, latest, before)) return later(ports, event);
+  return finish(ports, event, link, read === 'committed');
+}
+
+/** True while the sale does not show what the event reports, and the event may be tried again. */
+function isWanting(ports: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
+  return isBehind(link, event, before) && takePlace(ports, event, link, before);
+}
+
+/** The event is done, and its place among those of its sale is free. */
+function finish(ports: Ports, event: InboxEvent, link: Link, is_stored = false): Promise<EventEnd> {
+  const { retried } = ports.memory.sales;
+  const place = placeOf(link, event);
+  if (retried.get(place)?.sequence === event.sequence) retried.delete(place);
+  return done(ports, event, is_stored);
+}
+
+/** What of a sale the next refund changes. */
+function shownOf(link: Link): Shown {
+  const refunded = link.order?.transactions?.payments?.[0]?.refunded_amount;
+  const refunds = JSON.stringify([refunded, nodesOf(link.order).map(({ status }) => status)]);
+  return { is_paid: isPaid(link), refunds };
+}
+
+/** What the sale showed when the event was first looked at: a sale that shows a refund may be refunded once more. */
+function shownBefore({ memory }: Ports, event: InboxEvent, link: Link): Shown {
+  const retried = memory.sales.retried.get(placeOf(link, event));
+  return retried?.sequence === event.sequence ? retried.before : shownOf(link);
+}
+
+function isRefunded(link: Link, before: Shown): boolean {
+  return link.order?.status === 'refunded' || shownOf(link).refunds !== before.refunds;
 }
 
 /** When a sale shows what an event reports, by the last word of its action; other actions report nothing of use. */
-const SHOWS = new Map<string | undefined, (link: Link) => boolean>([
-  ['processed', isPaid],
-  ['refunded', ({ order }) => order?.status === 'refunded' || nodesOf(order).length > 0],
+const SHOWS = new Map<string | undefined, (link: Link, before: Shown, received_at: number) => boolean>([
+  [
+    'processed',
+    (link, before, received_at) =>
+      isPaid(link) &&
+      (!before.is_paid || received_at - link.legacy_state_at < PAYMENT_TOLD_MS || isRefunded(link, before)),
+  ],
+  ['refunded', isRefunded],
   ...['canceled', 'expired', 'failed'].map((end) => [end, hasEnded] as const),
 ]);
 
+function reportOf({ action }: InboxEvent): string | undefined {
+  return action.split('.').at(-1);
+}
+
 /** True while a sale does not show what an event reports: the order is read at once, and a read may lag (F27). */
-function isBehind(link: Link, { action }: InboxEvent): boolean {
-  return SHOWS.get(action.split('.').at(-1))?.(link) === false;
+function isBehind(link: Link, event: InboxEvent, before: Shown): boolean {
+  return SHOWS.get(reportOf(event))?.(link, before, event.received_at) === false;
 }
 
 /**
- * Signatures of in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so one unsigned event of each sale
- * at a time gets more tries. Unsigned events can be forged, so those of a create in doubt wait for its end.
+ * One event of each sale at a time gets more tries: events are repeated, and unsigned ones can be forged. Signatures of
+ * in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so there is a place for unsigned ones, too; those
+ * of a create in doubt wait for its end. False while another event has the place.
  */
-function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
-  if (verified) return true;
-  if (state === 'LOST' || (memory.sales.absent.get(legacy_id) ?? sequence) !== sequence) return false;
-  memory.sales.absent.set(legacy_id, sequence);
+function takePlace({ memory }: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
+  const { retried } = memory.sales;
+  const place = placeOf(link, event);
+  const { sequence } = event;
+  if (!event.verified && link.state === 'LOST') return false;
+  if ((retried.get(place)?.sequence ?? sequence) !== sequence) return false;
+  retried.set(place, { sequence, before });
   return true;
+}
+
+/** Signed events have a place of their own, which no forged one can take. */
+function placeOf({ legacy_id }: Link, { verified }: InboxEvent): string {
+  return `${legacy_id} ${verified}`;
 }
 
 /** By order id, then by the reference that was sent; never across merchants (`test/faults/README.md` F108). */

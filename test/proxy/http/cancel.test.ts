@@ -57,6 +57,15 @@ describe('refused', () => {
     expect(await shop.orders(device)).toHaveLength(2);
   });
 
+  it('of a sale that the buyer canceled at the terminal: an equal create is the next sale', async () => {
+    await shop.atTerminal('cancel', { device });
+    await untilRow('CANCELED');
+    const answer = await shop.cancel(device, id);
+    expect([answer.status, legacyErrorOf(answer).error]).toEqual([404, '101']);
+    expect(idOf(await shop.create(device))).not.toBe(id);
+    expect(await shop.orders(device)).toHaveLength(2);
+  });
+
   it('while a create is in doubt', async () => {
     const other = shop.freshDevice();
     await shop.fault(LEFT_IN_DOUBT);

@@ -11,6 +11,7 @@ const NOW = Date.UTC(2026, 10, 2, 12);
 function outcomeOf(more: Partial<AfterAttempt>) {
   return afterNoticeAttempt({
     outcome: 'theirs',
+    is_by_settings: false,
     attempts: 1,
     created_at: NOW,
     now: NOW,
@@ -103,7 +104,10 @@ describe('the end', () => {
     'never comes for what we held ourselves for %i ms: a merchant without a receiver has thousands',
     (age_ms, pause_ms) => {
       const held = { outcome: 'ours', attempts: 40, horizon_ms: 1, created_at: NOW - age_ms } as const;
-      expect(outcomeOf(held)).toEqual({ state: 'pending', next_attempt_at: NOW + pause_ms });
+      const by_settings = outcomeOf({ ...held, is_by_settings: true });
+      expect(by_settings).toEqual({ state: 'pending', next_attempt_at: NOW + pause_ms });
+      // A fault of this machine may be over in a moment, however old the notice is.
+      expect(outcomeOf(held)).toEqual({ state: 'pending', next_attempt_at: NOW + 15 * MINUTE });
     },
   );
 

@@ -296,6 +296,7 @@ describe('our own reasons', () => {
     const { url, accepted } = await receiver(() => {});
     expect(await sender({ policy: guarded }).send(notice(url))).toMatchObject({
       outcome: 'ours',
+      is_by_settings: true,
       status: null,
       detail: { text: expect.stringContaining('https://') },
     });
@@ -305,12 +306,18 @@ describe('our own reasons', () => {
   it('a name that resolves to a private address', async () => {
     const resolve = () => Promise.resolve([{ address: '10.0.0.1', family: 4 }]);
     const result = await sender({ policy: guarded, resolve }).send(notice('https://till.example.com/'));
-    expect(result).toMatchObject({ outcome: 'ours', detail: { text: expect.stringContaining('10.0.0.1') } });
+    expect(result).toMatchObject({
+      outcome: 'ours',
+      is_by_settings: true,
+      detail: { text: expect.stringContaining('10.0.0.1') },
+    });
   });
 
   it('a resolver that is out of order', async () => {
     const resolve = () => Promise.reject(Object.assign(new Error('try again'), { code: 'EAI_AGAIN' }));
-    expect(await sender({ resolve }).send(notice('https://till.example.com/'))).toMatchObject({ outcome: 'ours' });
+    const result = await sender({ resolve }).send(notice('https://till.example.com/'));
+    expect(result).toMatchObject({ outcome: 'ours' });
+    expect(result.is_by_settings).not.toBe(true);
   });
 
   it('a name that does not exist is theirs', async () => {
