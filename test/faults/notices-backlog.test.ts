@@ -30,17 +30,14 @@ it(
     // The large merchant's notices are the oldest, so ordering by age alone would serve it first.
     const stand = await openNoticeStand([large, ...small]);
     closing.push(() => stand.close());
-    const open = new Map<string, number>();
     const most = new Map<string, number>();
-    const connected = new WeakSet<object>();
     const told = async (host: string): Promise<string> => {
+      // A connection is kept for the next notice.
+      const open = new Set<object>();
       const server = await startFaultServer((_heard) => (socket, heard) => {
-        if (!connected.has(socket)) {
-          connected.add(socket);
-          open.set(host, (open.get(host) ?? 0) + 1);
-          socket.once('close', () => open.set(host, (open.get(host) ?? 0) - 1));
-        }
-        most.set(host, Math.max(most.get(host) ?? 0, open.get(host) ?? 0));
+        if (!open.has(socket)) socket.once('close', () => open.delete(socket));
+        open.add(socket);
+        most.set(host, Math.max(most.get(host) ?? 0, open.size));
         (host === 'shared' ? answer(200, 'OK') : late(answer(200, 'OK'), 5))(socket, heard);
       });
       closing.push(() => server.close());

@@ -43,9 +43,9 @@ export interface AfterAttempt {
 }
 
 /**
- * A notice that Puente holds (`ours`) is never given up; a change of its merchant's URL, secret or dialect makes it due at once. One that
- * the receiver refused follows the schedule, and is `dead` only once it is older than the horizon. Source: `docs/architecture.md` Decision
- * 8, `docs/protocol.md` §3.13.
+ * A notice that Puente holds (`ours`) is never given up; a change of its merchant's URL, secret or dialect makes it due
+ * at once. One that the receiver refused follows the schedule, and is `dead` only once it is older than the horizon.
+ * Source: `docs/architecture.md` Decision 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };

@@ -18,8 +18,8 @@ const RETRY_MS = 2_000;
 const ABSENT_TRIES = 10;
 /** Tries of an event that its order does not show: a quarter of a minute. Polls follow an open order, and the sweep others. */
 const BEHIND_TRIES = 3;
-/** A later `processed` may report that a part was refunded: nothing says which action does (`docs/field-notes.md` Orders §4.1). */
-const PAYMENT_TOLD_MS = 60_000;
+/** A `processed` later than this may report a refunded part: no source says which action does (`docs/field-notes.md` Orders §4.1). */
+const PAYMENT_REPORT_MS = 60_000;
 /** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
@@ -111,7 +111,7 @@ const SHOWS = new Map<string | undefined, (link: Link, before: Shown, received_a
     'processed',
     (link, before, received_at) =>
       isPaid(link) &&
-      (!before.is_paid || received_at - link.legacy_state_at < PAYMENT_TOLD_MS || isRefunded(link, before)),
+      (!before.is_paid || received_at - link.legacy_state_at < PAYMENT_REPORT_MS || isRefunded(link, before)),
   ],
   ['refunded', isRefunded],
   ...['canceled', 'expired', 'failed'].map((end) => [end, hasEnded] as const),
