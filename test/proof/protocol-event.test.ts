@@ -298,16 +298,17 @@ describe('an event that its order does not show', () => {
     await live();
     const [first, second] = [
       await received({ action: 'order.processed', verified: false }),
-      await received({ action: 'order.expired', verified: false }),
+      await received({ action: 'payment.processed', verified: false }),
     ];
-    stand.answers = [reads(), reads(), reads(PAID), reads(PAID)];
+    stand.answers = [reads(), reads(), reads(), reads(PAID), reads()];
     await handleEvent(stand.ports, first);
     await again(second, 0);
     expect(saved.map((change) => Object(change).state)).toEqual(['done', 'pending', 'done']);
+    // Another report has a place of its own: a refund may follow while the payment is still not shown.
+    await again(await received({ action: 'order.expired', verified: false }), 0);
+    expect(Object(saved.at(-1)).state).toBe('pending');
     await again(first, 1);
-    // The place is free again.
-    await again(await received({ action: 'order.refunded', verified: false }), 0);
-    expect(saved.slice(3).map((change) => Object(change).state)).toEqual(['done', 'pending']);
+    expect(Object(saved.at(-1)).state).toBe('done');
   });
 
   const partly = (...amounts: number[]) => ({

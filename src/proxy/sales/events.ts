@@ -127,7 +127,7 @@ function isBehind(link: Link, event: InboxEvent, before: Shown): boolean {
 }
 
 /**
- * One event of each sale at a time gets more tries: events are repeated, and unsigned ones can be forged. Signatures of
+ * One event of each sale and report at a time gets more tries: events are repeated, and unsigned ones can be forged. Signatures of
  * in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so there is a place for unsigned ones, too; those
  * of a create in doubt wait for its end. False while another event has the place.
  */
@@ -141,9 +141,10 @@ function takePlace({ memory }: Ports, event: InboxEvent, link: Link, before: Sho
   return true;
 }
 
-/** Signed events have a place of their own, which no forged one can take. */
-function placeOf({ legacy_id }: Link, { verified }: InboxEvent): string {
-  return `${legacy_id} ${verified}`;
+/** Signed events have places of their own, which no forged one can take, and each report has: a refund may follow at once. */
+function placeOf({ legacy_id }: Link, event: InboxEvent): string {
+  const report = reportOf(event);
+  return `${legacy_id} ${event.verified} ${SHOWS.has(report) ? report : ''}`;
 }
 
 /** By order id, then by the reference that was sent; never across merchants (`test/faults/README.md` F108). */
