@@ -58,8 +58,10 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
       held_terminals: createLru<'late_order' | 'legacy_sale' | 'foreign'>(ORDERS_REMEMBERED),
       /** Since when this process watches released orders (`isReleased`): monotonic ms. */
       awaited: createLru<number>(ORDERS_REMEMBERED),
-      /** The one event that is retried for a sale, and what that showed before; by `placeOf` (`proxy/sales/events.ts`). */
-      retried: createLru<{ sequence: number; before: { is_paid: boolean; refunds: string } }>(DOUBTS_REMEMBERED),
+      /** The one event that is retried for a sale, what that showed before, and when it was last tried; by `placeOf` (`proxy/sales/events.ts`). */
+      retried: createLru<{ sequence: number; before: { is_paid: boolean; refunds: string }; at: number }>(
+        DOUBTS_REMEMBERED,
+      ),
       /** Used references, by merchant and reference (`proxy/sales/new-link.ts`). */
       spent: createLru<true>(REFERENCES_REMEMBERED),
       /** When this process opened a sale: monotonic ms. */

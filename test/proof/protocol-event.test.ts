@@ -346,6 +346,39 @@ describe('an event that its order does not show', () => {
     },
   );
 
+  it('is read again until the sale shows both of two refunds, whose events came at once [F27]', async () => {
+    const link = await paid();
+    const [first, second] = [
+      await received({ action: 'order.refunded' }),
+      await received({ action: 'order.refunded' }),
+    ];
+    stand.answers = [reads(PAID), reads(partly(1)), reads(partly(1)), reads(partly(1, 2))];
+    await handleEvent(stand.ports, first);
+    await again(second, 0);
+    expect(saved.map((change) => Object(change).state)).toEqual(['done', 'pending', 'done']);
+    await again(first, 1);
+    expect(saved.at(-1)).toEqual(tries(2));
+    await again(first, 2);
+    expect(saved.at(-1)).toMatchObject({ state: 'done' });
+    expect((await stand.stored(link)).order?.transactions?.refunds).toHaveLength(2);
+  });
+
+  it('leaves its place to another one after ten minutes, wherever it ended', async () => {
+    await paid();
+    const [first, second, third] = [
+      await received({ action: 'order.refunded' }),
+      await received({ action: 'payment.refunded' }),
+      await received({ action: 'refunded' }),
+    ];
+    stand.answers = [reads(PAID), reads(PAID), reads(PAID)];
+    await handleEvent(stand.ports, first);
+    await again(second, 0);
+    expect(saved.at(-1)).toMatchObject({ state: 'done' });
+    stand.now += 10 * 60_000;
+    await again(third, 0);
+    expect(saved.at(-1)).toEqual(tries(1));
+  });
+
   it.each<[string, Partial<Link>, Record<string, unknown>]>([
     ['paid now', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(1) + 1 }, PAID],
     ['refunded', { legacy_state: 'FINISHED', legacy_state_at: minutesAgo(10) }, REFUNDED],

@@ -249,13 +249,22 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
         headers: { 'user-agent': userAgent, ...headers, 'accept-encoding': 'identity' },
         body,
       });
+    const isStale = () => client === waiting && !is_closed && performance.now() - asked_at <= AT_ONCE_MS;
+    const askAnew = () => {
+      client = connectTo(origin);
+      return ask();
+    };
     try {
-      const answer = await ask().catch((error: unknown) => {
-        const is_stale = waiting !== undefined && CLOSED_CODES.includes(codeOf(error));
-        if (!is_stale || is_closed || performance.now() - asked_at > AT_ONCE_MS) throw error;
-        client = connectTo(origin);
-        return ask();
+      let answer = await ask().catch((error: unknown) => {
+        if (!CLOSED_CODES.includes(codeOf(error)) || !isStale()) throw error;
+        return askAnew();
       });
+      // With 408 a receiver ends a connection that was idle (RFC 9110, 15.5.9); this notice may not have reached it.
+      if (answer.statusCode === 408 && isStale()) {
+        await readSome(answer.body);
+        await drop(client, origin);
+        answer = await askAnew();
+      }
       const is_whole = await readSome(answer.body);
       if (is_whole && !client.destroyed && open.size <= MOST_KEPT) keep(client, origin);
       else await drop(client, origin);

@@ -18,6 +18,8 @@ const RETRY_MS = 2_000;
 const ABSENT_TRIES = 10;
 /** Tries of an event that its order does not show: a quarter of a minute. Polls follow an open order, and the sweep others. */
 const BEHIND_TRIES = 3;
+/** Longer than any pause between the tries of an event: one that another process ended, or that expired, loses its place. */
+const PLACE_KEPT_MS = 10 * 60_000;
 /** A `processed` later than this may report a refunded part: no source says which action does (`docs/field-notes.md` Orders §4.1). */
 const PAYMENT_REPORT_MS = 60_000;
 /** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
@@ -72,7 +74,7 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const may_lag = event.attempts < BEHIND_TRIES && SHOWS.has(reportOf(event));
   const latest = may_lag ? await ports.store.links.link(link.legacy_id) : null;
   if (latest !== null && isWanting(ports, event, latest, before)) return later(ports, event);
-  return finish(ports, event, link, read === 'committed');
+  return finish(ports, event, latest ?? link, read === 'committed');
 }
 
 /** True while the sale does not show what the event reports, and the event may be tried again. */
@@ -80,11 +82,13 @@ function isWanting(ports: Ports, event: InboxEvent, link: Link, before: Shown): 
   return isBehind(link, event, before) && takePlace(ports, event, link, before);
 }
 
-/** The event is done, and its place among those of its sale is free. */
+/** The event is done, and its place free. Another one that has the place waits for one more change: of two refunds, say. */
 function finish(ports: Ports, event: InboxEvent, link: Link, is_stored = false): Promise<EventEnd> {
   const { retried } = ports.memory.sales;
   const place = placeOf(link, event);
-  if (retried.get(place)?.sequence === event.sequence) retried.delete(place);
+  const holder = retried.get(place);
+  if (holder?.sequence === event.sequence) retried.delete(place);
+  else if (holder !== undefined) retried.set(place, { ...holder, before: shownOf(link) });
   return done(ports, event, is_stored);
 }
 
@@ -131,13 +135,15 @@ function isBehind(link: Link, event: InboxEvent, before: Shown): boolean {
  * in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so there is a place for unsigned ones, too; those
  * of a create in doubt wait for its end. False while another event has the place.
  */
-function takePlace({ memory }: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
+function takePlace({ memory, clock }: Ports, event: InboxEvent, link: Link, before: Shown): boolean {
   const { retried } = memory.sales;
   const place = placeOf(link, event);
   const { sequence } = event;
   if (!event.verified && link.state === 'LOST') return false;
-  if ((retried.get(place)?.sequence ?? sequence) !== sequence) return false;
-  retried.set(place, { sequence, before });
+  const holder = retried.get(place);
+  const now = clock.now();
+  if (holder !== undefined && holder.sequence !== sequence && Math.abs(now - holder.at) < PLACE_KEPT_MS) return false;
+  retried.set(place, { sequence, before, at: now });
   return true;
 }
 

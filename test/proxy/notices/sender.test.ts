@@ -211,6 +211,21 @@ describe('a connection whose answer was read', () => {
     }
   });
 
+  it('that the receiver ends with 408 while it is idle costs no notice, and a 408 on a new one is an answer', async () => {
+    const timeout = answer(408, '', { connection: 'close' });
+    const { url } = await receiver((socket) => {
+      socket.write(answer(200, 'OK'));
+      setTimeout(() => socket.end(timeout), 5);
+    });
+    const made = sender();
+    for (let nth = 1; nth <= 4; nth++) {
+      expect(await made.send(notice(url)), `notice ${nth}`).toMatchObject({ outcome: 'delivered' });
+      for (const until = performance.now() + 20; performance.now() < until; );
+    }
+    const refusing = await receiver((socket) => socket.end(timeout));
+    expect(await made.send(notice(refusing.url))).toMatchObject({ outcome: 'theirs', status: 408 });
+  });
+
   it('is not replaced when it ends after a second: the receiver is in trouble', async () => {
     let requests = 0;
     const { url } = await receiver((socket) => {
