@@ -6,7 +6,7 @@ import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { tickOf } from '../../proxy/clock.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
-import { merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { type Merchant, merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
@@ -14,9 +14,10 @@ import type { Ports } from '../ports.ts';
 import { inAnyCase, is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
-import { isBack, nextStep, type StopSeen, summary, withItemState } from './bulk-decision.ts';
+import { hasBack, isBack, isWaiting, nextStep, type StopSeen, summary, withItemState } from './bulk-decision.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
-import { propose } from './proposals.ts';
+import { saveRollback } from './move.ts';
+import { propose, withdrawAll } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
 
 /** Merchants of one bulk move; its row is rewritten with every step. */
@@ -45,7 +46,9 @@ export const bulkAsk = z
       .min(1)
       .max(100_000)
       .exactOptional()
-      .describe('moves a UTC day (default: the setting moves.bulk_per_day; all where all go to legacy)'),
+      .describe(
+        'moves a UTC day (default: the setting moves.bulk_per_day; all where all go to legacy); beside others those to legacy do not count',
+      ),
     reason,
     new: is_new,
   })
@@ -215,17 +218,21 @@ function bulkLine({ ramp: _ramp, items, detail, ...move }: BulkMove): Omit<BulkV
 const REST_MS = 1000;
 /** After a step that failed, as by a store that does not answer. */
 const FAILED_REST_MS = 5_000;
+/** Of a bulk move between two rests: more are the store's. */
+const MOST_FAILED = 10;
 
 /**
  * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
+ * @param failed merchants whose last step failed: they keep no others, and are tried again after those.
  * @returns for how many ms another step is of no use; null: go on at once.
  */
-function stepBulk(ports: Ports, id: string): Promise<number | null> {
+function stepBulk(ports: Ports, id: string, failed: Set<string>): Promise<number | null> {
   return oneAtATime(ports, id, async () => {
     const bulk = await ports.store.moves.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;
     const now = ports.clock.now();
-    const step = nextStep(bulk, await stopsOf(ports, bulk), now);
+    const needs_no_stops = hasBack(bulk, failed) || !bulk.items.some(isWaiting);
+    const step = nextStep(bulk, needs_no_stops ? [] : await stopsOf(ports, bulk), now, failed);
     switch (step.kind) {
       case 'stop':
         await end(ports, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
@@ -237,7 +244,16 @@ function stepBulk(ports: Ports, id: string): Promise<number | null> {
         await wait(ports, bulk, step.why);
         return Math.min(step.until - now, REST_MS);
       case 'move':
-        return moveItem(ports, bulk, step.item);
+        return moveItem(ports, bulk, step.item).catch((error: unknown) => {
+          if (error instanceof PuenteError && error.code === 'conflict') throw error;
+          const { merchant_id: merchant } = step.item;
+          failed.add(merchant);
+          const others = bulk.items.some((one) => isWaiting(one) && !failed.has(one.merchant_id));
+          if (!others) failed.clear();
+          if (!others || failed.size % MOST_FAILED === 0) throw error;
+          ports.log.warn('a step of a bulk move failed; the others go on', { merchant, cause: String(error) });
+          return null;
+        });
     }
   });
 }
@@ -268,7 +284,9 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const target = moveTarget.parse({ ...bulk.move, ...item.own });
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
-  const judged = await judgeFor(ports, await merchantOf(ports, item.merchant_id), target, person);
+  const before = await merchantOf(ports, item.merchant_id);
+  if (isBack(bulk.move, item) && target.kind === undefined) return attemptBack(ports, bulk, item, before);
+  const judged = await judgeFor(ports, before, target, person);
   const { judgement } = judged;
   if (judgement.kind === 'same') return { state: 'skipped', detail: encoded(say('bulk.there', {})) };
   const rollback = judgement.kind === 'forward' ? await rollbackSince(ports, bulk, item) : undefined;
@@ -290,6 +308,21 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
     const after = withItemState(bulk, item, 'moved', encoded(changes), now);
     await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: after });
   }
+  return null;
+}
+
+/** As a rollback: without evidence, and what would move the merchant later leaves it on legacy. */
+async function attemptBack(ports: Ports, bulk: BulkMove, item: BulkItem, before: Merchant): Promise<Left | null> {
+  const { who, reason: why } = bulk;
+  const extra = { bulk: bulk.id };
+  const there = { state: 'skipped', detail: encoded(say('bulk.there', {})) } as const;
+  const { revision } = await saveRollback(ports, before, { reason: why, new: false }, who, extra, (changes) => {
+    const now = ports.clock.now();
+    if (changes.length === 0) return withItemState(bulk, item, there.state, there.detail, now);
+    return withItemState(bulk, item, 'moved', encoded(joined(changes, 'bulk.changes')), now);
+  });
+  if (revision === null) return there;
+  await withdrawAll(ports, before.id, why, who, extra);
   return null;
 }
 
@@ -361,9 +394,11 @@ const CONCURRENCY = 1;
 const MOST_RUNNING = 500;
 
 /** @param stepRamp runs one look at a ramp (`ramp.ts`); its result is as that of `stepBulk`. */
-export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
+export function startBulkMoves(ports: Ports, stepRamp: (ports: Ports, id: string) => Promise<number | null>): Loop {
   /** Until when (`tickOf`) a bulk move that waits for its window or its day takes no step. */
   const rests = new Map<string, number>();
+  /** Merchants of each bulk move whose step failed since its last rest. */
+  const failed = new Map<string, Set<string>>();
   return startLoop({
     name: 'bulk moves',
     poll_ms: POLL_MS,
@@ -372,15 +407,21 @@ export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
       const now = tickOf(ports.clock);
       // A proposed one is a ramp, which ends when nobody approves it in time.
       const open = await ports.store.moves.bulkMoves({ states: ['proposed', 'running'] }, MOST_RUNNING);
-      return open.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
+      const due = open.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
+      return due.toSorted((one, other) => Number(hasBack(other)) - Number(hasBack(one)));
     },
     key: ({ id }) => id,
     handle: async ({ id, ramp }) => {
       // One that fails rests, too: without it the loop would take it again at once, and no other.
       rests.set(id, tickOf(ports.clock) + FAILED_REST_MS);
-      const rest = await (ramp === null ? stepBulk : stepRamp)(ports, id);
+      const of_it = failed.get(id) ?? new Set();
+      failed.set(id, of_it);
+      const rest = await (ramp === null ? stepBulk(ports, id, of_it) : stepRamp(ports, id));
       if (rest === null) rests.delete(id);
-      else rests.set(id, tickOf(ports.clock) + rest);
+      else {
+        rests.set(id, tickOf(ports.clock) + rest);
+        of_it.clear(); // those that failed are tried again after it
+      }
     },
     log: ports.log,
   });

@@ -1,16 +1,18 @@
 /** Moves a merchant, with a reason, a revision and the evidence in the audit; and rolls it back to legacy at once. */
 import { z } from 'zod';
-import { type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
+import type { Said } from '../../error.ts';
+import type { BulkMove } from '../../proxy/records/routing.ts';
+import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { reason } from '../fields.ts';
 import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchantToChange, type Named, type OnPurpose, type reasonOrNew } from '../seen.ts';
+import { isWaiting, OPEN } from './bulk-decision.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, type Judged, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
-import { drainView, viewDrain } from './preview.ts';
+import { changesSaid, drainView, viewDrain } from './preview.ts';
 import { type ProposalView, propose, viewProposals, withdrawAll } from './proposals.ts';
-import { isWaiting, OPEN } from './ramp.ts';
 import { FOLLOW, isThere, type MoveTarget, moveTarget, routingChange, routingOf, unitsOf } from './target.ts';
 
 export const stageChange = moveTarget.extend({ reason, revision, new: is_new });
@@ -121,46 +123,59 @@ export async function rollBack(
   person: Person,
   extra: Record<string, unknown> = {},
 ): Promise<RolledBack> {
-  const { reason: why } = ask;
-  const waits = await waitingMoves(ports, id);
-  const { before, revision } = await changeInAnyCase(ports, id, ask, async (before) => {
-    const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
-    const is_there = isThere(ports.settings, before.settings, settings) && !(ask.new && before.revision === 0);
-    if (is_there && Object.values(waits).every(({ length }) => length === 0)) return { before, revision: null };
-    const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
-    ports.memory.failpoint('stage.before_save');
-    const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
-      at: ports.clock.now(),
-      who: person.name,
-      action: 'rollback',
-      subject: id,
-      reason: ask.reason,
-      detail: { ...routingChange(from, to), rollback: true, ...waits, ...extra },
-    });
-    ports.memory.failpoint('stage.saved');
-    return { before, revision: saved.revision };
-  });
+  const save = (before: Merchant) => saveRollback(ports, before, ask, person.name, extra);
+  const { before, revision, waits } = await changeInAnyCase(ports, id, ask, save);
   const result = revision === null ? 'unchanged' : 'rolled_back';
-  if (revision !== null) {
-    const from = routingOf(ports.settings, before.settings).merchant.stage;
-    ports.log.info('rolled back', { merchant: id, action: `${from} to legacy` });
-    await withdrawAll(ports, id, why, person.name, extra);
-  }
+  if (revision !== null) await withdrawAll(ports, id, ask.reason, person.name, extra);
   const drain = await viewDrain(ports, id);
   return { ...drain, result, ...waits, before: inForce(ports, before), revision: revision ?? before.revision };
+}
+
+type Waits = Pick<RolledBack, 'withdrawn' | 'left'>;
+
+/**
+ * Reads no evidence; `withdrawAll` is to follow. @param extra.bulk the bulk move whose step it is.
+ * @param bulkWith that one after the step, by what is changed: both are written, or neither.
+ * @returns the revision null when nothing is written. @throws PuenteError conflict.
+ */
+export async function saveRollback(
+  ports: Ports,
+  before: Merchant,
+  ask: z.infer<typeof reasonOrNew>,
+  who: string,
+  extra: Record<string, unknown>,
+  bulkWith?: (changes: Said[]) => BulkMove,
+): Promise<{ before: Merchant; revision: number | null; waits: Waits }> {
+  const { id: subject } = before;
+  const waits = await waitingMoves(ports, subject, extra.bulk);
+  const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
+  const is_there = isThere(ports.settings, before.settings, settings) && !(ask.new && before.revision === 0);
+  if (is_there && Object.values(waits).every(({ length }) => length === 0)) return { before, revision: null, waits };
+  const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
+  const detail = { ...routingChange(from, to), rollback: true, ...waits, ...extra };
+  ports.memory.failpoint('stage.before_save');
+  const { revision } = await ports.store.merchants.saveMerchant(
+    { ...before, settings },
+    before.revision,
+    { at: ports.clock.now(), who, action: 'rollback', subject, reason: ask.reason, detail },
+    { bulk: bulkWith?.(changesSaid(from, to).map(({ said }) => said)) },
+  );
+  ports.memory.failpoint('stage.saved');
+  ports.log.info('rolled back', { merchant: subject, action: `${from.merchant.stage} to legacy` });
+  return { before, revision, waits };
 }
 
 /** Bulk moves and ramps that are open at once, many times over. */
 const MOST_OPEN = 500;
 
-/** Ids of what would move the merchant later, and no more after a rollback. */
-async function waitingMoves(ports: Ports, id: string): Promise<Pick<RolledBack, 'withdrawn' | 'left'>> {
+/** Ids of what would move the merchant later, and no more after a rollback. @param own the bulk move that makes it. */
+async function waitingMoves(ports: Ports, id: string, own: unknown): Promise<Waits> {
   const { audit, moves } = ports.store;
   const [last] = await audit.auditsOf({ subject: id, action: 'rollback' }, 1);
   const open = await moves.bulkMoves({ states: OPEN, merchant_id: id }, MOST_OPEN);
   const left = open.filter(
-    ({ created_at, items }) =>
-      created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
+    ({ id: bulk, created_at, items }) =>
+      bulk !== own && created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
   );
   const proposed = await viewProposals(ports, { merchant: [id], state: 'waiting' });
   return { withdrawn: proposed.map((one) => one.id), left: left.map((one) => one.id) };

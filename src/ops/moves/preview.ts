@@ -143,7 +143,8 @@ function changes(from: Routing, to: Routing, kind: RoutedKind): boolean {
   return to.kinds[kind].stage === 'canary' && unitsSaid(from, to).length > 0;
 }
 
-function changesSaid(from: Routing, to: Routing): Spoken[] {
+/** What a move changes, in the reader's words. */
+export function changesSaid(from: Routing, to: Routing): Spoken[] {
   const stages = routedKinds
     .filter((kind) => routeText(from.kinds[kind]) !== routeText(to.kinds[kind]))
     .map((kind) => {

@@ -12,8 +12,9 @@ import type { Ports, SalePlace } from '../ports.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { merchant_name, merchantOf } from '../seen.ts';
+import { isWaiting } from './bulk-decision.ts';
 import { judgeFor } from './judged.ts';
-import { foundRamp, isWaiting, type Ramp, type RampItem, stageOf, stopOf, targetOf } from './ramp.ts';
+import { foundRamp, type Ramp, type RampItem, stageOf, stopOf, targetOf } from './ramp.ts';
 import {
   conditionsOf,
   type RampCalls,

@@ -10,12 +10,12 @@ import { defined } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantOf } from '../seen.ts';
 import { isSince, joined } from './bulk.ts';
+import { isWaiting } from './bulk-decision.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import {
   auditOf,
   expireRamp,
   isRamp,
-  isWaiting,
   type Ramp,
   type RampItem,
   save,

@@ -13,6 +13,7 @@ import { merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
 import { bulkQuery, isSince, oneAtATime } from './bulk.ts';
+import { isWaiting, OPEN } from './bulk-decision.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
 import { type RampPlace, type RampStop, routeAt } from './ramp-decision.ts';
@@ -280,18 +281,10 @@ async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<Ra
   return items;
 }
 
-/** The merchant has further steps before it: neither done nor left out. */
-export function isWaiting({ state }: BulkItem): boolean {
-  return state === 'waiting';
-}
-
 /** Ramps are stored as bulk moves that have steps. */
 export function isRamp(bulk: BulkMove): bulk is Ramp {
   return bulk.ramp !== null;
 }
-
-/** States of bulk moves and ramps that have not ended. */
-export const OPEN = ['proposed', 'running', 'paused'] as const satisfies readonly BulkMove['state'][];
 
 /** All that have not ended, however many, as they stand. */
 export async function openRamps(ports: Ports): Promise<Ramp[]> {

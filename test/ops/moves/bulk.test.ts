@@ -79,7 +79,29 @@ describe('the next step', () => {
     expect(nextStep(bulk, stops, NOW)).toMatchObject({ kind: 'move', item: { merchant_id: '700100500' } });
     const back = { ...bulk, move: { stage: 'legacy' }, items: bulk.items.slice(0, 2) };
     expect(nextStep(back, stops, NOW)).toMatchObject({ kind: 'move', item: { merchant_id: '700100400' } });
-    expect(nextStep({ ...back, items: back.items.slice(0, 1) }, stops, NOW)).toMatchObject({ kind: 'stop' });
+    expect(nextStep({ ...back, items: back.items.slice(0, 1) }, stops, NOW)).toMatchObject({ kind: 'done' });
+  });
+
+  it('is one that has not failed, and under a stop nobody but those that go back', () => {
+    const own = { stage: 'legacy' };
+    const bulk = bulkWith([{ ...item('1'), own }, item('2'), { ...item('3'), own }]);
+    const stops = [{ merchant_id: '1', trip: tripAt(NOW) }];
+    const next = (failed: string[], since: typeof stops) => nextStep(bulk, since, NOW, new Set(failed));
+    expect(next(['1'], stops)).toMatchObject({ item: { merchant_id: '3' } });
+    expect(next(['1', '3'], [])).toMatchObject({ item: { merchant_id: '2' } });
+    expect(next(['1', '3'], stops)).toMatchObject({ item: { merchant_id: '1' } });
+    expect(next(['1', '2', '3'], [])).toMatchObject({ item: { merchant_id: '1' } });
+  });
+
+  it('is by the budget of those that do not go back, where a list has both', () => {
+    const own = { stage: 'legacy' };
+    const moved = [item('1', 'moved', NOW), item('2', 'moved', NOW), { ...item('3', 'moved', NOW), own }];
+    const back = nextStep(bulkWith([...moved, item('4'), { ...item('5'), own }]), [], NOW);
+    expect(back).toMatchObject({ kind: 'move', item: { merchant_id: '5' } });
+    expect(nextStep(bulkWith([...moved, item('4')]), [], NOW)).toMatchObject({ kind: 'wait' });
+    expect(nextStep(bulkWith([...moved.slice(1), item('4')]), [], NOW)).toMatchObject({ kind: 'move' });
+    const all = { ...bulkWith([...moved, item('4')]), move: { stage: 'legacy' } };
+    expect(nextStep(all, [], NOW)).toMatchObject({ kind: 'wait' });
   });
 
   it('is the end when nobody waits', () => {

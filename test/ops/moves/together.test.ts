@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../../src/ops/fields.ts';
 import { abortBrownout, scheduleBrownout, viewBrownouts } from '../../../src/ops/moves/brownouts.ts';
-import { abortBulk, startBulk, startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
+import { abortBulk, bulkAsk, startBulk, startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
 import { rollBack } from '../../../src/ops/moves/move.ts';
 import { approveMove, declineMove, propose, viewProposals } from '../../../src/ops/moves/proposals.ts';
 import { changeRamp } from '../../../src/ops/moves/ramp.ts';
@@ -160,6 +160,87 @@ describe('a bulk move', () => {
     }));
     const mixed = await startBulk(ports, { target, items, reason: 'wave 2', new: false }, BEN);
     expect(mixed.per_day).toBe(1);
+  });
+
+  const TO_LEGACY = { stage: 'legacy', override: false } as const;
+  const fails = async () => Promise.reject(new Error('the disk has a bad sector'));
+
+  it('to legacy is a rollback of each: it needs no evidence, and nothing moves a merchant on afterwards', async () => {
+    const older = await started(other_process());
+    for (const id of MERCHANTS.slice(0, 2)) {
+      const kinds = { devices: { stage: 'orders', share: 0 } };
+      const settings = merchantSettings.parse({ stage: 'canary', share: 5, units_in: ['qr:A'], kinds });
+      const merchant = newMerchant({ id, settings, sealed_notice_url: null, sealed_notice_secret: null });
+      await store.merchants.saveMerchant(merchant, 1, { ...auditOf('made'), subject: id });
+    }
+    await propose(other_process(), first, { stage: 'orders', override: true }, 'week 2', BEN);
+    const back = { target: TO_LEGACY, merchants: [...MERCHANTS], reason: 'orders fails', new: false };
+    const { id } = await startBulk(other_process(), back, BEN);
+    await run(other_process({}, withMethods(store, { traffic: fails, merchants: fails })), id);
+    expect(await viewBulk(other_process(), id, page)).toMatchObject({ state: 'done' });
+    expect(await states(id)).toEqual(['moved', 'moved', 'skipped']);
+    const settings = { stage: 'legacy', share: 0, units_in: [], kinds: {} };
+    for (const one of MERCHANTS) {
+      expect((await store.merchants.merchant(one))?.settings).toMatchObject(settings);
+      const [line] = await store.audit.auditsOf({ subject: one, action: 'rollback' }, 1);
+      expect(line).toMatchObject({ who: BEN.name, reason: 'orders fails', detail: { bulk: id, left: [older.id] } });
+    }
+    expect(await viewProposals(other_process(), {})).toMatchObject([{ state: 'withdrawn' }]);
+    await run(other_process(), older.id);
+    expect(await states(older.id)).toEqual(['skipped', 'skipped', 'skipped']);
+    expect(await Promise.all(MERCHANTS.map(stageOf))).toEqual(['legacy', 'legacy', 'legacy']);
+  });
+
+  it('to legacy writes nothing of a merchant that is there and waits for no other move', async () => {
+    const back = { target: TO_LEGACY, merchants: [first], reason: 'orders fails', new: false };
+    const { id } = await startBulk(other_process(), back, BEN);
+    await run(other_process(), id);
+    expect([await states(id), await decisions()]).toEqual([['skipped'], []]);
+  });
+
+  it('to legacy goes before an older one that takes merchants forward', async () => {
+    await put(first, 'orders');
+    const forward = { target: TO_SHADOW, merchants: MERCHANTS.slice(1), reason: 'wave 1', new: false };
+    const { id } = await startBulk(other_process(), forward, BEN);
+    await startBulk(other_process(), { ...forward, target: TO_LEGACY, merchants: [first] }, BEN);
+    await run(other_process(), id);
+    const lines = (await store.audit.auditsOf({}, 20)).filter(({ action }) => ['rollback', 'stage'].includes(action));
+    expect(lines.map(({ action }) => action)).toEqual(['stage', 'stage', 'rollback']);
+  });
+
+  it('moves the others when one cannot be judged, which waits', async () => {
+    const { id } = await started(other_process());
+    const traffic: Store['evidence']['traffic'] = async (of) =>
+      of.merchant_id === first ? fails() : store.evidence.traffic(of);
+    const loop = startBulkMoves(other_process({}, withMethods(store, { traffic })), async () => null);
+    await eventually(
+      () => states(id),
+      (all) => all.filter((state) => state === 'moved').length === 2,
+    );
+    await loop.stop();
+    expect(await states(id)).toEqual(['waiting', 'moved', 'moved']);
+  });
+
+  it('tries one again that failed on its way back, while the others wait for their day', async () => {
+    await put(first, 'orders');
+    const items = MERCHANTS.map((merchant_id) => ({ merchant_id, stage: merchant_id === first ? 'legacy' : 'shadow' }));
+    const ask = bulkAsk.parse({ target: {}, items, per_day: 1, reason: 'wave 1' });
+    const { id } = await startBulk(other_process(), ask, BEN);
+    let tries = 0;
+    const saveMerchant: Store['merchants']['saveMerchant'] = async (merchant, ...of) =>
+      merchant.id === first && ++tries === 1 ? fails() : store.merchants.saveMerchant(merchant, ...of);
+    const ports = other_process({}, withMethods(store, { saveMerchant }));
+    const clock = { ...ports.clock, monotonic: () => performance.now() };
+    const loop = startBulkMoves({ ...ports, clock }, async () => null);
+    await eventually(
+      async () => {
+        loop.wake();
+        return states(id);
+      },
+      ([back]) => back === 'moved',
+    );
+    await loop.stop();
+    expect((await states(id)).toSorted()).toEqual(['moved', 'moved', 'waiting']);
   });
 
   it('is aborted, and a ramp paused, whatever step another process makes in that moment', async () => {
