@@ -197,12 +197,8 @@ const CLOSED_CODES: readonly string[] = ['UND_ERR_SOCKET', 'UND_ERR_DESTROYED', 
 /** A later end is that of a receiver in trouble, which is not sent the notice again at once. */
 const AT_ONCE_MS = 1_000;
 
-/**
- * Sends guarded POSTs without redirects. An address is checked when a connection to it is made; one whose answer was
- * read to its end is kept for the next notice to that origin.
- */
-export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
-  const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
+/** Connections by origin, kept for the next notice. The address is checked when one is made. */
+function keptConnections(connect: ReturnType<typeof guardedConnector>) {
   const options: Client.Options = {
     connect,
     headersTimeout: 0,
@@ -213,14 +209,6 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
   };
   const open = new Set<Client>();
   const kept = new Map<string, Client[]>();
-  let is_closed = false;
-
-  function connectTo(origin: string): Client {
-    const client = new Client(origin, options);
-    open.add(client);
-    client.once('disconnect', () => void drop(client, origin));
-    return client;
-  }
 
   async function drop(client: Client, origin: string): Promise<void> {
     open.delete(client);
@@ -230,16 +218,32 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
     await client.destroy();
   }
 
-  function keep(client: Client, origin: string): void {
-    const waiting = kept.get(origin) ?? [];
-    waiting.push(client);
-    kept.set(origin, waiting);
-  }
+  return {
+    take: (origin: string): Client | undefined => kept.get(origin)?.pop(),
+    make(origin: string): Client {
+      const client = new Client(origin, options);
+      open.add(client);
+      client.once('disconnect', () => void drop(client, origin));
+      return client;
+    },
+    async keep(client: Client, origin: string): Promise<void> {
+      if (client.destroyed || open.size > MOST_KEPT) return drop(client, origin);
+      kept.set(origin, [...(kept.get(origin) ?? []), client]);
+    },
+    drop,
+    cut: () => Promise.all(Array.from(open, (client) => client.destroy())),
+  };
+}
+
+/** Sends guarded POSTs without redirects, over kept connections. */
+export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
+  const connections = keptConnections(guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve));
+  let is_closed = false;
 
   async function post({ origin, pathname, search }: URL, { headers, body }: NoticeRequest): Promise<SendResult> {
-    const waiting = kept.get(origin)?.pop();
+    const waiting = connections.take(origin);
     const asked_at = performance.now();
-    let client = waiting ?? connectTo(origin);
+    let client = waiting ?? connections.make(origin);
     // Destroying the client ends the call at every stage; an abort signal would not end a connection attempt.
     const timer = setTimeout(() => void client.destroy(new TimeUp()), timeout_ms);
     const ask = () =>
@@ -251,7 +255,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       });
     const isStale = () => client === waiting && !is_closed && performance.now() - asked_at <= AT_ONCE_MS;
     const askAnew = () => {
-      client = connectTo(origin);
+      client = connections.make(origin);
       return ask();
     };
     try {
@@ -262,15 +266,14 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
       // With 408 a receiver ends a connection that was idle (RFC 9110, 15.5.9); this notice may not have reached it.
       if (answer.statusCode === 408 && isStale()) {
         await readSome(answer.body);
-        await drop(client, origin);
+        await connections.drop(client, origin);
         answer = await askAnew();
       }
       const is_whole = await readSome(answer.body);
-      if (is_whole && !client.destroyed && open.size <= MOST_KEPT) keep(client, origin);
-      else await drop(client, origin);
+      await (is_whole ? connections.keep(client, origin) : connections.drop(client, origin));
       return judge(answer);
     } catch (error) {
-      await drop(client, origin);
+      await connections.drop(client, origin);
       return failed(error, timeout_ms);
     } finally {
       clearTimeout(timer);
@@ -287,7 +290,7 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
     },
     async close() {
       is_closed = true;
-      await Promise.all(Array.from(open, (client) => client.destroy()));
+      await connections.cut();
     },
   };
 }
