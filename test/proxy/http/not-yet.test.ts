@@ -3,12 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { openPayments, payment, refund, sellAtTerminal, sellByQr } from './payment-sale.ts';
-import { orderPath, preference, preferencePath } from './qr-till.ts';
+import { orderPath, preference, preferencePath, type QrShop } from './qr-till.ts';
 import { idOf } from './till.ts';
 
-/** A short deadline: what lasts is tried again until then, and the budget of retries is for all tests of this file. */
-const shop = openForAll(() => openPayments({ PUENTE_CREATE_DEADLINE_MS: '1500' }));
-beforeEach(() => shop.clearFaults());
+/** Where upstream is ready at the next try. */
+const patient = openForAll(() => openPayments());
+/** Where it is not until the deadline: a short one, because the budget of retries is for all of its tests. */
+const hasty = openForAll(() => openPayments({ PUENTE_CREATE_DEADLINE_MS: '1500' }));
+beforeEach(() => Promise.all([patient.clearFaults(), hasty.clearFaults()]));
 
 const SAYS: [number, string][] = [
   [425, 'order_payment_not_yet_enabled_for_refund'],
@@ -19,7 +21,7 @@ const SAYS: [number, string][] = [
   [422, 'unprocessable_entity'],
 ];
 
-function fault(path: string, status: number, code: string, times: number | 'always'): Promise<Answer> {
+function fault(shop: QrShop, path: string, status: number, code: string, times: number | 'always'): Promise<Answer> {
   return shop.fault({ method: 'POST', path, kind: 'error', status, code, message: 'Try again shortly.', times });
 }
 
@@ -30,7 +32,7 @@ function expectAnotherTry(answer: Answer): void {
   expect(answer.headers['retry-after']).toBe('1');
 }
 
-async function keysOf(path: string, before: number): Promise<(string | null)[]> {
+async function keysOf(shop: QrShop, path: string, before: number): Promise<(string | null)[]> {
   return (await shop.requests(path))
     .filter(({ method }) => method === 'POST')
     .slice(before)
@@ -39,11 +41,12 @@ async function keysOf(path: string, before: number): Promise<(string | null)[]> 
 
 describe('a refund', () => {
   it.each(SAYS)('%i %s once: made under one key', async (status, code) => {
+    const shop = patient;
     const sale = await sellAtTerminal(shop);
     const path = `/v1/orders/${sale.order_id}/refund`;
-    await fault(path, status, code, 1);
+    await fault(shop, path, status, code, 1);
     expect((await refund(shop, sale.payment, { amount: 1 }, { 'x-idempotency-key': 'a' })).status).toBe(201);
-    const keys = await keysOf(path, 0);
+    const keys = await keysOf(shop, path, 0);
     expect(keys).toHaveLength(2);
     expect(new Set(keys).size).toBe(1);
     expect((await payment(shop, sale.payment)).transaction_amount_refunded).toBe(1);
@@ -53,8 +56,9 @@ describe('a refund', () => {
     ['of a part', { amount: 1 }, 1],
     ['of the whole', undefined, 15],
   ])('%s, for as long as it lasts: another try, and one refund in the end', async (_name, body, refunded) => {
+    const shop = hasty;
     const sale = await sellAtTerminal(shop);
-    await fault(`/v1/orders/${sale.order_id}/refund`, 409, 'movement_operations_pending', 'always');
+    await fault(shop, `/v1/orders/${sale.order_id}/refund`, 409, 'movement_operations_pending', 'always');
     expectAnotherTry(await refund(shop, sale.payment, body, { 'x-idempotency-key': 'b' }));
     expect((await payment(shop, sale.payment)).transaction_amount_refunded).toBe(0);
     await shop.clearFaults();
@@ -64,10 +68,11 @@ describe('a refund', () => {
   });
 
   it('of a QR payment, as the oldest clients ask for it', async () => {
+    const shop = hasty;
     const sale = await sellByQr(shop);
     const path = `/v1/orders/${sale.order_id}/refund`;
     const ask = () => shop.till(`/collections/${sale.payment}`, { method: 'PUT', body: { status: 'refunded' } });
-    await fault(path, 425, 'too_early', 'always');
+    await fault(shop, path, 425, 'too_early', 'always');
     expectAnotherTry(await ask());
     await shop.clearFaults();
     expect((await ask()).status).toBe(200);
@@ -75,22 +80,31 @@ describe('a refund', () => {
 });
 
 describe('a cancel', () => {
-  it('at the terminal: done under one key, or told as worth another try', async () => {
+  it('at the terminal, once: done under one key', async () => {
+    const shop = patient;
     const device = shop.freshDevice();
     const id = idOf(await shop.create(device));
-    const [row] = shop.rows(device);
-    const path = `/v1/orders/${row?.order_id}/cancel`;
-    await fault(path, 409, 'processor_communication_error', 'always');
+    const path = `/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`;
+    await fault(shop, path, 409, 'processor_communication_error', 1);
+    expect((await shop.cancel(device, id)).status).toBe(200);
+    const keys = await keysOf(shop, path, 0);
+    expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+    expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
+  });
+
+  it('at the terminal, for as long as it lasts: told as worth another try, and done by it', async () => {
+    const shop = hasty;
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    await fault(shop, '/v1/orders/*/cancel', 409, 'processor_communication_error', 'always');
     expectAnotherTry(await shop.cancel(device, id));
     await shop.clearFaults();
-    await fault(path, 409, 'processor_communication_error', 1);
-    const before = (await keysOf(path, 0)).length;
     expect((await shop.cancel(device, id)).status).toBe(200);
-    expect(new Set(await keysOf(path, before)).size).toBe(1);
     expect((await shop.read(id)).body).toMatchObject({ state: 'CANCELED' });
   });
 
   it('that was done all the same is told as done when it is repeated', async () => {
+    const shop = patient;
     const device = shop.freshDevice();
     const id = idOf(await shop.create(device));
     const path = `/v1/orders/${shop.rows(device)[0]?.order_id}/cancel`;
@@ -100,10 +114,11 @@ describe('a cancel', () => {
   });
 
   it('of a QR sale, and the sale that replaces it', async () => {
+    const shop = hasty;
     const { external_id } = shop.freshTill();
     const body = preference({ notification_url: undefined });
     expect((await shop.till(preferencePath(external_id), { body })).status).toBe(200);
-    await fault('/v1/orders/*/cancel', 409, 'processor_communication_error', 'always');
+    await fault(shop, '/v1/orders/*/cancel', 409, 'processor_communication_error', 'always');
     expectAnotherTry(await shop.till(orderPath(external_id), { method: 'DELETE' }));
     expectAnotherTry(
       await shop.till(preferencePath(external_id), { body: { ...body, external_reference: 'Factura 9' } }),
@@ -115,17 +130,19 @@ describe('a cancel', () => {
 
 describe('a create', () => {
   it('once: made under one key', async () => {
+    const shop = patient;
     const device = shop.freshDevice();
-    const before = (await keysOf('/v1/orders', 0)).length;
-    await fault('/v1/orders', 409, 'post_processing_operation_pending', 1);
+    const before = (await keysOf(shop, '/v1/orders', 0)).length;
+    await fault(shop, '/v1/orders', 409, 'post_processing_operation_pending', 1);
     expect((await shop.create(device)).status).toBe(201);
-    expect(new Set(await keysOf('/v1/orders', before)).size).toBe(1);
+    expect(new Set(await keysOf(shop, '/v1/orders', before)).size).toBe(1);
     expect(await shop.orders(device)).toHaveLength(1);
   });
 
   it('for as long as it lasts: another try, nothing is left in the way of the next one', async () => {
+    const shop = hasty;
     const device = shop.freshDevice();
-    await fault('/v1/orders', 422, 'unprocessable_entity', 'always');
+    await fault(shop, '/v1/orders', 422, 'unprocessable_entity', 'always');
     expectAnotherTry(await shop.create(device));
     expect(shop.rows(device)[0]?.state).toBe('NOT_SENT');
     const { external_id } = shop.freshTill();
