@@ -49,7 +49,7 @@ export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): T
 /** Never fails: a body that is no error has no code and no lines. */
 export function readError(body: unknown): UpstreamError {
   const outer = record(body);
-  const first = Array.isArray(outer.errors) ? record(outer.errors[0]) : outer;
+  const first = Array.isArray(outer.errors) ? { ...outer, ...record(outer.errors[0]) } : outer;
   const details = Array.isArray(first.details) ? first.details : [];
   const lines = [...details, first.message].filter((line) => typeof line === 'string');
   const code = [first.code, outer.code].find((one) => typeof one === 'string') ?? '';

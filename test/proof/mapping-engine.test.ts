@@ -835,6 +835,8 @@ describe('errors', () => {
     expect(readError({ code: 'a', message: 'b' })).toMatchObject({ code: 'a', lines: ['b'] });
     for (const errors of [[], [{ message: 'b' }], [null]])
       expect(readError({ errors, code: 'a' }), JSON.stringify(errors)).toMatchObject({ code: 'a' });
+    for (const errors of [[], [{ code: 'a' }], [null]])
+      expect(readError({ errors, message: 'b', details: ['c'] }).lines, JSON.stringify(errors)).toEqual(['c', 'b']);
     for (const none of [null, 'text', [], { errors: [] }, { errors: 5 }, { code: 5 }])
       expect(readError(none).code).toBe('');
   });

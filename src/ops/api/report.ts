@@ -1,5 +1,6 @@
 /** Reports on the ops API: JSON, CSV and one HTML file; figures for charts; and two periods compared. */
-import type { Said } from '../../error.ts';
+import { PuenteError, type Said } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import type { Language, Words } from '../../locales/words.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
@@ -87,10 +88,12 @@ async function* partsOf(
   facts: ReportFacts,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const { format, part = 'sums', what, lane, family, currency, outcome } = query;
+  const only = defined({ what, lane, family, currency, outcome });
+  if (format !== 'csv' || part !== 'sales') refuseUnread(Object.keys(only), 'format=csv, part=sales');
+  if (format !== 'csv') refuseUnread(query.part === undefined ? [] : ['part'], 'format=csv');
   const ask = await reportAskOf(ports, query);
-  if (query.format === 'csv') {
-    const { part, what, lane, family, currency, outcome } = query;
-    const only = defined({ what, lane, family, currency, outcome });
+  if (format === 'csv') {
     if (part === 'exchanges') return yield* csvOf(ports, exchangesCsv, await exchangesOf(ports, ask));
     if (part === 'sales') return yield* csvOf(ports, salesCsv, salePages(ports, ask, signal, only));
     if (part === 'approvals' || part === 'unmatched')
@@ -105,8 +108,13 @@ async function* partsOf(
   }
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(ports.tables.of(ask.merchant_id), loss).said;
-  if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
+  if (format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
+}
+
+/** A file of everything would be taken for one of these alone. @param needs what reads them. @throws PuenteError bad_request. */
+function refuseUnread(names: string[], needs: string): void {
+  if (names.length > 0) throw new PuenteError('bad_request', say('refusal.unread', { names, needs }));
 }
 
 /** Loaded with the first HTML report, so that no start of the process waits for it. */

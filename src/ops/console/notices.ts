@@ -35,10 +35,7 @@ export function noticeTable(words: Words, notices: readonly Notice[], is_selecta
       state: badge(state, t(`notice.${state}`)),
       attempts,
       made: timeOf(words, created_at),
-      last:
-        last_attempt === null
-          ? null
-          : html`${last_attempt.status} ${says(words, last_attempt.detail, last_attempt.said)}`,
+      last: last_attempt === null ? null : says(words, last_attempt.detail, last_attempt.said),
       next: timeOf(words, next_attempt_at),
     }),
   );

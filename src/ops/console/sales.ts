@@ -86,7 +86,7 @@ function saleTable(words: Words, sales: readonly Sale[]): Html {
     merchant: merchantLink(sale.merchant, sale.merchant_name),
     unit: sale.unit,
     lane: badge(sale.lane, t(`stage.${sale.lane}`)),
-    state: html`${stateBadge(words, sale.state)}${refundOf(words, sale)}`,
+    state: html`${stateBadge(words, sale.state)} ${refundOf(words, sale)}`,
     amount: moneyOf(words, sale) ?? t('sale.no_amount'),
     reference: sale.client_reference,
   }));
@@ -97,10 +97,10 @@ function traceLink({ merchant }: Sale, id: string | null): Html | null {
   return id === null ? null : html`<a href="${linkTo('/trace', { id, merchant })}"><code>${id}</code></a>`;
 }
 
-/** How much of a sale was refunded, to follow its state; null: nothing that is known. */
+/** How much of a sale was refunded; null: nothing that is known. */
 export function refundOf(words: Words, { refund, refunded, currency }: Pick<Sale, 'refund' | 'refunded' | 'currency'>) {
   if (refund === null) return null;
-  return html`, ${words.t(`sales.refund.${refund}`)} ${moneyOf(words, { amount: refunded, currency })}`;
+  return html`${words.t(`sales.refund.${refund}`)} ${moneyOf(words, { amount: refunded, currency })}`;
 }
 
 /** Colours of what needs attention; the word has the meaning. */

@@ -99,7 +99,7 @@ function saleFacts(words: Words, sale: Sale): Html {
 <dt>${t('board.merchant')}</dt><dd>${merchantLink(merchant, merchant_name)}, ${t(`family.${family}`)} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${moneyOf(words, sale) ?? t('sale.no_amount')}</dd>
 <dt>${t('sale.created_on')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, created_at)}</dd>
-<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}${refundOf(words, sale)}</dd>
+<dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}${sale.refund === null ? '' : html` · ${refundOf(words, sale)}`}</dd>
 ${ends_at === null ? '' : html`<dt>${t('lanes.latest_end')}</dt><dd>${timeOf(words, ends_at)}</dd>`}
 ${ids}
 </dl>`;

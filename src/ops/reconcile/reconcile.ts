@@ -23,7 +23,7 @@ import { giveUp, isGivenUp } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import { DAY_MS, HOUR_MS, iso, merchantId, reason } from '../fields.ts';
+import { DAY_MS, HOUR_MS, instant, iso, merchantId, reason } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type Named, named } from '../seen.ts';
 import { noteAgreement, noteMismatch } from './mismatches.ts';
@@ -38,8 +38,7 @@ const DEFAULT_SINCE_MS = DAY_MS;
 /** The body of `POST /api/reconcile`. Without `apply` nothing is changed. */
 export const reconcileAsk = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant alone'),
-  since: z.iso
-    .datetime({ offset: true })
+  since: instant
     .exactOptional()
     .describe('links changed since (default: the last 24 hours); open ones are always compared'),
   apply: z
@@ -112,7 +111,7 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
 }
 
 async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
-  const since = ask.since === undefined ? ports.clock.now() - DEFAULT_SINCE_MS : Date.parse(ask.since);
+  const { since = ports.clock.now() - DEFAULT_SINCE_MS } = ask;
   const seen = new Set<string>();
   const merchants =
     ask.merchant === undefined ? (await ports.store.merchants.merchants()).map(({ id }) => id) : [ask.merchant];

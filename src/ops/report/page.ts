@@ -66,7 +66,7 @@ const STYLE = html`
 :root { color-scheme: light; --ground: #fff; --panel: #f6f8fa; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --fault: #b3261e; --good: #1a7f37; --warn: #9a6700; }
 @media screen and (prefers-color-scheme: dark) { :root { color-scheme: dark; --ground: #14171a; --panel: #22272c; --ink: #e6e9ec; --soft: #a0a9b2; --line: #363d44; --fault: #ff7b72; --good: #56c27d; --warn: #e0b354; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground); }
+body { margin: 0 auto; max-width: 84rem; padding: 1.5rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground); }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
 p { margin: .3rem 0; } p, li { overflow-wrap: anywhere; } .none, footer { color: var(--soft); }
 .verdict { font-weight: 600; padding: .5rem .8rem; border-left: .4rem solid var(--soft); background: var(--panel); }
@@ -76,7 +76,7 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88r
 th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 td.text { min-width: 9rem; } th.number { text-align: right; }
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-:is(td, th) time { white-space: nowrap; } .annexes { margin-top: 3rem; }
+:is(td, th) time { display: inline-block; min-width: 6em; } .annexes { margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE}@media screen { .frame { overflow-x: auto; } }
 /* On a phone a row is a card: its cells stand below one another, each with its column's name. */
@@ -88,7 +88,7 @@ body { padding: .8rem; } .frame :is(thead, td:empty) { display: none; }
 @media screen { .printed { display: none; } }
 @page { size: A4 landscape; margin: 9mm; }
 @media print {
-.screen, .annex .empty, tr:has(.usual), .spans :is(th, td):last-child { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, code { overflow-wrap: break-word; } td.text { min-width: 0; }
+.screen, .annex .empty, tr:has(.usual), .spans :is(th, td):last-child { display: none; } body { max-width: none; padding: 0; font-size: 9pt; line-height: 1.35; } p, li, code { overflow-wrap: break-word; } td.text { min-width: 0; } :is(td, th) time { white-space: nowrap; }
 h1 { font-size: 14pt; } h2 { font-size: 10.5pt; margin: .6rem 0 .1rem; } h3 { font-size: 9pt; margin: .4rem 0 .1rem; } p { margin: .15rem 0; } ul { margin: .1rem 0; }
 table { font-size: 7.5pt; margin: .25rem 0; } th, td { padding: .1rem .35rem; } code { padding: 0; background: none; }
 .findings, .annexes { break-before: page; } .findings table { font-size: 7pt; line-height: 1.25; } .annexes { margin-top: 0; } .annex :is(p, li) { orphans: 2; widows: 2; } .annex { orphans: 1; widows: 1; font-size: 7pt; line-height: 1.25; } .annex table { font-size: 6.8pt; } .annex :is(th, td) { padding: .06rem .3rem; } .annex h2 { font-size: 9.5pt; margin-top: .35rem; }

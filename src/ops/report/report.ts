@@ -383,8 +383,8 @@ export const reportQuery = z.strictObject({
   format: z.enum(['json', 'csv', 'html']).default('json').describe('form of the file'),
   part: z
     .enum(['exchanges', 'sales', ...csvParts])
-    .default('sums')
-    .describe('with csv: which list; sales and refunds are summed by lane, family, currency and outcome in `sums`'),
+    .exactOptional()
+    .describe('with csv: which list; by default `sums`: sales and refunds by lane, family, currency and outcome'),
   ...saleQuery.shape,
   language: z.enum(languages).default('en').describe('with html: in which language people read it'),
 });

@@ -1,5 +1,6 @@
 /** The list of sales of both lanes: found by merchant, unit, state, amount, time and reference, in pages. */
 import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
@@ -76,7 +77,7 @@ export type SalesView = z.infer<typeof salesView>;
 
 /**
  * Newest first. A search for few among many pauses, and its page has fewer sales than it may.
- * @throws PuenteError as `refuseUnseenRead`.
+ * @throws PuenteError bad_request when no amount can match; as `refuseUnseenRead`.
  */
 export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
   const steps = await stepsOf(ports, query);
@@ -172,6 +173,8 @@ const exactly = (text: string | undefined): number | undefined =>
 function filterOf(ports: Ports, query: z.infer<typeof salesQuery>, steps: readonly number[]): SaleFilter {
   const { unit, state, family, reference, since, until } = query;
   const [from, to] = [exactly(query.amount_from), exactly(query.amount_to)];
+  if (from !== undefined && to !== undefined && from > to)
+    throw new PuenteError('bad_request', say('refusal.empty_amounts', {}));
   return defined({
     unit,
     state,

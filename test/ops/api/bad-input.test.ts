@@ -101,10 +101,10 @@ describe('what is wrong with what was sent', () => {
 });
 
 describe('a window that ends before it begins', () => {
+  const namesOf = (schema: z.ZodType = z.object()): string[] =>
+    Object.keys(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).properties ?? {});
   const windows = opsRoutes.filter(({ body, query }) => {
-    const names = Object.keys(
-      z.toJSONSchema(body ?? query ?? z.object(), { io: 'input', unrepresentable: 'any' }).properties ?? {},
-    );
+    const names = namesOf(body ?? query);
     return names.includes('since') && names.includes('until');
   });
 
@@ -117,4 +117,23 @@ describe('a window that ends before it begins', () => {
   });
 
   it('is one that ten rows could be asked for', () => expect(windows.length).toBeGreaterThan(9));
+
+  const begun = opsRoutes.filter(({ body, query }) => namesOf(body ?? query).includes('since'));
+  const now = Date.parse('2026-02-01T00:00:00Z');
+
+  it.each(begun)('is refused by $method $path where it begins in the future', async (row) => {
+    const until = windows.includes(row) ? { until: '2027-03-01T00:00:00Z' } : {};
+    const asked = { since: '2027-02-01T00:00:00Z', ...until };
+    const { body, query } =
+      row.body === undefined ? { query: asked } : { body: { ...asked, reason: 'a test asks' }, query: {} };
+    const call = { path: {}, query, body, person: SOLE_OWNER, signal: new AbortController().signal };
+    const parts = { ports: { clock: { now: () => now } } } as OpsParts; // nothing else is read
+    const facts = { since_at: '2027-02-01T00:00:00.000Z', now_at: '2026-02-01T00:00:00.000Z' };
+    await expect(runRow(row, parts, call)).rejects.toMatchObject({ said: [{ code: 'refusal.future_window', facts }] });
+  });
+
+  it('is one of reconcile too', () =>
+    expect(begun.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['/api/reconcile', '/api/notices/receivers']),
+    ));
 });

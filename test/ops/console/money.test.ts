@@ -217,9 +217,9 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     const { page, go } = await open(ANA);
     await go('/sales?state=paid');
     const row = page.locator('tbody tr').filter({ hasText: id });
-    expect(await row.innerText()).toMatch(/paid, partly refunded 5\.00 ARS/);
+    expect(await row.innerText()).toMatch(/paid partly refunded 5\.00 ARS/);
     await go(`/trace?id=${id}`);
-    expect(await page.locator('dl.facts').innerText()).toContain('the till sees FINISHED, partly refunded 5.00 ARS');
+    expect(await page.locator('dl.facts').innerText()).toContain('the till sees FINISHED · partly refunded 5.00 ARS');
     for (const [locale, says] of [
       ['es-AR', 'pagada, devuelta en parte 5,00 ARS'],
       ['pt-BR', 'paga, estornada em parte 5,00 ARS'],

@@ -150,7 +150,11 @@ it('two runs at once share the rate, and one that would make the same is refused
     code: 'conflict',
     message: expect.stringMatching(/^A repair of merchant 700100341 is under way: ana began it at 2026-01-05T12:00:00/),
   });
-  const of_all = reconcile(ports, { since: '2026-01-01T00:00:00Z', apply: true, reason: 'all of them' }, 'eva');
+  const of_all = reconcile(
+    ports,
+    { since: Date.parse('2026-01-01T00:00:00Z'), apply: true, reason: 'all of them' },
+    'eva',
+  );
   await expect(of_all.next(), 'one of all would repair it too').rejects.toMatchObject({
     code: 'conflict',
     message: expect.stringMatching(/^A repair of merchant 7001003/),

@@ -58,9 +58,16 @@ async function readsIn(steps: number): Promise<number> {
   return front.reads() - before;
 }
 
+interface Line {
+  detail: { repaired: boolean };
+}
+
+async function linesOf(action: string): Promise<Line[]> {
+  return ((await front.ops(`/api/audit?action=${encodeURIComponent(action)}`)).body as { lines: Line[] }).lines;
+}
+
 async function told(action: string): Promise<number> {
-  const { lines } = (await front.ops(`/api/audit?action=${encodeURIComponent(action)}`)).body as { lines: unknown[] };
-  return lines.length;
+  return (await linesOf(action)).length;
 }
 
 it('reads no faster than its rate, each sale once, and then rests for an hour', async () => {
@@ -165,7 +172,8 @@ it('adopts the orphan of a create that was answered as refused', async () => {
     },
     (sale) => sale?.state === 'DONE',
   );
-  expect(await told('mismatch orphan')).toBe(1);
+  // The next comparison, which may be made already, adds that both agree.
+  expect((await linesOf('mismatch orphan')).filter(({ detail }) => !detail.repaired)).toHaveLength(1);
 });
 
 it('is off at 0', async () => {

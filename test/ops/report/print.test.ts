@@ -189,6 +189,13 @@ describe.skipIf(!hasChromium)('a day of one merchant on paper', () => {
     await expectWholeWords();
   });
 
+  it.each(languages)('in %s: a laptop shows every table whole', async (language) => {
+    await open(language);
+    await page.setViewportSize({ width: 1_280, height: 800 });
+    const wide = `[...document.querySelectorAll('.frame')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)`;
+    expect(await page.evaluate(wide)).toEqual([]);
+  });
+
   it('the whole of the settings and limitations is on the screen, beside what paper has of them', async () => {
     await open('en');
     const { assumptions, limitations } = JSON.parse(await report()) as Report; // the API's shape

@@ -242,6 +242,9 @@ describe('the period', () => {
     ['part=everything', 'part'],
     ['format=html&language=fr', 'language'],
     ['from=1', 'from'],
+    ['format=json&part=sales', 'part: read with format=csv alone'],
+    ['format=html&outcome=paid', 'outcome: read with format=csv, part=sales alone'],
+    ['format=csv&lane=orders&outcome=paid', 'lane, outcome: read with format=csv, part=sales alone'],
   ])('%s is refused, and named', async (query, named) => {
     const answer = await shop.ops(`/api/report?${query}`);
     expect(answer.status).toBe(400);

@@ -88,6 +88,7 @@ describe('the list of sales', () => {
     'currency=pesos',
     'amount_from=much',
     'amount_from=1.234',
+    'amount_from=100&amount_to=99.99',
     'before=yesterday',
     'merchant=',
     'limit=501',
