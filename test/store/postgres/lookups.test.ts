@@ -38,6 +38,7 @@ describe('lookups', () => {
       `INSERT INTO shops SELECT CAST(n AS TEXT), 'site of ' || n FROM generate_series(1, 100) AS n`,
     );
     pool = openPool(url, LIMITS);
+    (await pool.connect()).release(); // a new connection makes a query of its own
     lookups = createLookups(pool, LOOKUPS);
     lent = 0;
     pool.on('acquire', () => lent++);
