@@ -84,11 +84,12 @@ export function merchantsIn(rows: string, condition = 'true'): string {
 }
 
 /**
- * The column as no index has it, so that the row is found by its key: with statistics of a quiet time PostgreSQL takes an
- * index of open rows for empty and reads a backlog whole; SQLite takes the index of states for the best one.
+ * The column as no index has it, those of `store/postgres/dialect.ts` included, so that the row is found by its key: with
+ * statistics of a quiet time PostgreSQL takes an index of open rows for empty and reads a backlog whole; SQLite takes the
+ * index of states for the best one.
  */
 export function unindexed(column: string): string {
-  return `(${column} || '')`;
+  return `(${column} || '' || '')`;
 }
 
 /** A link that holds its slot. */

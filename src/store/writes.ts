@@ -222,7 +222,7 @@ const declared = {
       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     /** The second value is 1 for a delivery: a notice superseded during its attempt is still marked as delivered. */
     update_notice: `UPDATE notices SET attempts = attempts + ?, state = CASE WHEN state = 'pending' OR ? = 1 THEN ? ELSE state END,
-      next_attempt_at = ? WHERE id = ? AND state IN ('pending', 'superseded') AND attempts = ?`,
+      next_attempt_at = ? WHERE id = ? AND ${unindexed('state')} IN ('pending', 'superseded') AND attempts = ?`,
     hasten_redelivered: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
       AND id IN (SELECT value FROM json_each(?))`,
     redeliver_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?

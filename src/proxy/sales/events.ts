@@ -72,9 +72,10 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   if (read === 'foreign' || read === 'absent') return park(ports, event);
   if (read === 'unread') return later(ports, event);
   const may_lag = event.attempts < BEHIND_TRIES && SHOWS.has(reportOf(event));
-  const latest = may_lag ? await ports.store.links.link(link.legacy_id) : null;
+  const committed = read === 'read' ? null : read;
+  const latest = may_lag ? (committed ?? (await ports.store.links.link(link.legacy_id))) : null;
   if (latest !== null && isWanting(ports, event, latest, before)) return later(ports, event);
-  return finish(ports, event, latest ?? link, read === 'committed');
+  return finish(ports, event, latest ?? link, committed !== null);
 }
 
 /** True while the sale does not show what the event reports, and the event may be tried again. */
@@ -163,14 +164,14 @@ async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | nul
 
 /**
  * Reads the order after a running create; a create without an order id adopts it if its reference is the one sent.
- * `committed`: what it changed is stored, and with it the end of the event.
+ * A link: as the order changed it, stored with the end of the event.
  */
 async function readFor(
   ports: Ports,
   link: Link,
   order_id: string,
   event: InboxEvent,
-): Promise<'committed' | 'read' | 'unread' | 'absent' | 'foreign'> {
+): Promise<Link | 'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
   const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return 'unread';
@@ -180,8 +181,8 @@ async function readFor(
     if (current.order_id !== null) {
       if (current.order_id !== order_id) return 'foreign';
       const before = ports.memory.sales.reads.number(order_id);
-      const { is_committed } = await lookAtLink(ports, current, token, { force: true, event });
-      if (is_committed) return 'committed';
+      const looked = await lookAtLink(ports, current, token, { force: true, event });
+      if (looked.is_committed) return looked.link;
       return ports.memory.sales.reads.number(order_id) > before ? 'read' : 'unread';
     }
     // A create that was refused or never sent has no order: another system made the one with its reference.
@@ -196,7 +197,7 @@ async function readFor(
     if (adopted.link.order_id !== order.id) return 'foreign';
     if (!adopted.is_committed) return 'read'; // another process has adopted it meanwhile
     ports.count('settlements', 'adopted_by_event');
-    return 'committed';
+    return adopted.link;
   });
 }
 

@@ -37,17 +37,20 @@ export function isFree(what: Leased, id: string): string {
  * lease is renewed after half its time, not at each read: a backlog is read once for every notice sent. Rows are compared
  * by NOT IN and by IN with OR, which hash: the planner expects one row, and would join each of hundreds with all others. The values are those
  * of `chosen`, and this store's name.
- * @param chosen a SELECT of a table that locks its rows and skips locked ones; `key` is the row's id in it.
+ * @param chosen a SELECT of a table, whose row's id is `key`. It locks its rows and skips locked ones; or, where it
+ * reads a backlog again and again, leaves that to `locked`: a SELECT by `fresh.id`, for rows without a lease only.
  */
-export function claimOf(what: Leased, key: string, chosen: string): string {
+export function claimOf(what: Leased, key: string, chosen: string, locked = 'SELECT fresh.id'): string {
   return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
       SELECT mine.id FROM chosen CROSS JOIN me CROSS JOIN LATERAL (SELECT leases.id FROM leases
         WHERE leases.what = '${what}' AND leases.id = CAST(chosen.${key} AS TEXT) AND leases.holder = me.holder
         AND leases.until > clock_timestamp() + interval '${LEASE_SECONDS / 2} seconds' OFFSET 0) AS mine
+    ), fresh AS (
+      SELECT CAST(${key} AS TEXT) AS id FROM chosen WHERE CAST(${key} AS TEXT) NOT IN (SELECT held.id FROM held)
     ), taken AS (
       INSERT INTO leases (what, id, holder, until)
-      SELECT '${what}', CAST(${key} AS TEXT), me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'
-      FROM chosen CROSS JOIN me WHERE CAST(${key} AS TEXT) NOT IN (SELECT held.id FROM held)
+      SELECT '${what}', free.id, me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'
+      FROM fresh CROSS JOIN me CROSS JOIN LATERAL (${locked}) AS free
       ORDER BY 2
       ON CONFLICT (what, id) DO UPDATE SET holder = excluded.holder, until = excluded.until
       WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp() OR (${HOLDER_IS_SILENT})

@@ -1,5 +1,15 @@
 /** The pool of connections: a broken one is replaced, and no error shows the address. */
-import { Client, type CustomTypesConfig, DatabaseError, Pool, type PoolClient, types } from 'pg';
+import {
+  Client,
+  type Connection,
+  type CustomTypesConfig,
+  DatabaseError,
+  Pool,
+  type PoolClient,
+  Query,
+  type QueryConfig,
+  types,
+} from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Failure, storeFailed } from '../engine.ts';
 import { restored } from './dialect.ts';
@@ -59,7 +69,11 @@ export function openPool(url: string, settings: PoolSettings): Pool {
   });
   // Without a listener a broken connection would end the process: while idle, and before `withConnection` listens.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    // Whatever the user's default has become since the start: a unit reads what was committed before its locks.
+    client.query(`SET default_transaction_isolation = 'read committed'`).catch(() => undefined);
+  });
   return pool;
 }
 
@@ -100,6 +114,50 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
   } finally {
     stream.uncork();
   }
+}
+
+/** A named statement that is prepared when a connection first needs it. */
+export type Prepared = QueryConfig & { name: string };
+
+/** The driver keeps the statements of a connection by name, which its types lack. */
+type Known = Record<'parsedStatements' | 'submittedNamedStatements', Record<string, string>>;
+
+/**
+ * Runs the statements as one transaction, without `BEGIN` and `COMMIT`: only the last is followed by a Sync, at which the server
+ * commits, and to which it skips after an error (PostgreSQL 18, 54.2.4). It answers once, not once for each statement.
+ * Rows are not returned. @throws the driver's error, of a statement or of the commit.
+ */
+export function inOneTransaction(client: PoolClient, statements: readonly Prepared[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const added: string[] = [];
+    const known = client.connection as Connection & Known; // see `Known`
+    const submit = (connection: Connection): null => {
+      const nothing = { value: () => undefined };
+      const inner = Object.create(connection, { describe: nothing, sync: nothing });
+      for (const statement of statements) {
+        const { name } = statement;
+        if (!(name in known.parsedStatements || name in known.submittedNamedStatements)) added.push(name);
+        new Query(statement).submit(inner);
+      }
+      connection.sync();
+      return null;
+    };
+    const callback = (error: Error | null): void => {
+      for (const name of added) {
+        // Of a transaction that failed it is unknown which ones were prepared.
+        if (error !== null) client.connection.close({ type: 'S', name }, false);
+        else known.parsedStatements[name] = known.submittedNamedStatements[name] ?? '';
+        delete known.submittedNamedStatements[name];
+      }
+      if (error === null) resolve();
+      else reject(error);
+    };
+    const none = (): void => undefined;
+    const query = new Query({ text: '' });
+    inOneWrite(client, () => {
+      client.query(Object.assign(query, { submit, callback, handleDataRow: none, handleCommandComplete: none }));
+    });
+  });
 }
 
 // Health: the outcome of the last write; after a failure, of a probe once a second.

@@ -154,9 +154,16 @@ async function takesWrites(pool: Pool): Promise<boolean> {
  * Conditions of a free row; the values are the store's name. A notice waits while another store still delivers an older
  * one of the same topic and id, so that the newer one reaches its receiver last.
  */
+const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
 const FREE = {
-  link: { key: 'legacy_id', condition: isFree('link', 'legacy_id'), names: 1 },
-  event: { key: 'sequence', condition: isFree('event', 'CAST(events.sequence AS TEXT)'), names: 1 },
+  link: { key: 'legacy_id', condition: isFree('link', 'legacy_id'), names: 1, lock: LOCK, locked: undefined },
+  event: {
+    key: 'sequence',
+    condition: isFree('event', 'CAST(events.sequence AS TEXT)'),
+    names: 1,
+    lock: LOCK,
+    locked: undefined,
+  },
   notice: {
     key: 'id',
     condition: `${isFree('notice', 'notices.id')} AND NOT EXISTS (SELECT 1 FROM notices AS older
@@ -164,14 +171,17 @@ const FREE = {
   AND older.form = notices.form AND older.topic = notices.topic AND older.subject = notices.subject
   AND NOT ${isFree('notice', 'older.id')} OFFSET 0)`,
     names: 2,
+    lock: '',
+    /** What supersedes a notice waits until its lease can be seen. OFFSET: by its key, as in `isFree`. */
+    locked: `SELECT notices.id FROM notices WHERE notices.id = fresh.id AND ${unindexed('notices.state')} = 'pending' OFFSET 0 ${LOCK}`,
   },
 };
 
 function handOutTo(reader: Reader, holder: string): HandOut {
   return <Values extends Value[], Row>(what: keyof typeof FREE, select: string, order: string) => {
-    const { key, condition, names } = FREE[what];
-    const chosen = `${select} AND ${condition} ORDER BY ${order} LIMIT ? FOR NO KEY UPDATE SKIP LOCKED`;
-    const read = reader.prepare<Value[], Row>(`${claimOf(what, key, chosen)} ORDER BY ${order}`);
+    const { key, condition, names, lock, locked } = FREE[what];
+    const chosen = `${select} AND ${condition} ORDER BY ${order} LIMIT ? ${lock}`;
+    const read = reader.prepare<Value[], Row>(`${claimOf(what, key, chosen, locked)} ORDER BY ${order}`);
     const holders = Array(names).fill(holder);
     return (...values: [...Values, limit: number]) =>
       read.all(...values.slice(0, -1), ...holders, values.at(-1) ?? 0, holder);
@@ -181,11 +191,12 @@ function handOutTo(reader: Reader, holder: string): HandOut {
 /** All merchants in one round trip. */
 function firstOfEachTo(reader: Reader, holder: string): FirstOfEach {
   return <Row>(what: 'notice' | null, select: string, order: string) => {
-    const [free, locked] = what === null ? ['', ''] : [`AND ${FREE[what].condition}`, 'FOR NO KEY UPDATE SKIP LOCKED'];
+    const free = what === null ? '' : `AND ${FREE[what].condition}`;
     const chosen = `SELECT first.* FROM json_array_elements_text(?::json) AS merchant (id) CROSS JOIN LATERAL (
       ${select.replace('merchant_id = (SELECT ?)', 'merchant_id = merchant.id')} ${free}
-      ORDER BY ${order} LIMIT ? ${locked}) AS first`;
-    const sql = what === null ? chosen : `${claimOf(what, 'id', chosen)} ORDER BY merchant_id, ${order}`;
+      ORDER BY ${order} LIMIT ?) AS first`;
+    const sql =
+      what === null ? chosen : `${claimOf(what, 'id', chosen, FREE[what].locked)} ORDER BY merchant_id, ${order}`;
     const read = reader.prepare<Value[], Row>(sql);
     return (ids: readonly string[], value: Value, each: number) => {
       const list = JSON.stringify(ids);

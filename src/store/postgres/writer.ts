@@ -1,4 +1,4 @@
-/** Commits units: all statements of a unit are sent in one write, so that it takes one round trip. */
+/** Commits units: all statements of a unit are sent in one write, and answered at once, so that it takes one round trip. */
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -16,7 +16,7 @@ import {
 } from '../engine.ts';
 import { LAST_AUDIT, LAST_OF_SUBJECT, valuesOfAudits, type WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
-import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
+import { failureOf, inOneTransaction, inOneWrite, type Prepared, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
 
 /** A deadlock rolls one of two transactions back; more in a row are a defect, not traffic. */
@@ -89,23 +89,23 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     return step.changes !== undefined && rowCount !== step.changes ? { kind: 'conflict' } : { kind: 'done' };
   }
   const { steps, audit, newest_seen } = unit;
+  const locks = locksOf(unit).map(({ sql, names }) => prepared(statements.of(sql), names));
+  const changes = steps.map((one) => guarded(statements, one));
   const lines = audit === undefined ? [] : [audit].flat();
   const [first] = lines;
+  if (first === undefined) {
+    await inOneTransaction(client, [...locks, ...changes]);
+    return { kind: 'done' };
+  }
   const sent: Promise<QueryResult>[] = [];
   inOneWrite(client, () => {
     sent.push(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
-    for (const { sql, names } of locksOf(unit)) sent.push(query(client, statements.of(sql), names));
-    for (const one of steps) sent.push(queryGuarded(client, statements, one));
-    if (first === undefined) sent.push(client.query('COMMIT'));
-    else {
-      sent.push(query(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
-      if (newest_seen !== undefined) sent.push(query(client, statements.of(LAST_OF_SUBJECT), [first.subject]));
-      sent.push(query(client, statements.of(LAST_AUDIT), []));
-    }
+    for (const one of [...locks, ...changes]) sent.push(client.query(one));
+    sent.push(query(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]));
+    if (newest_seen !== undefined) sent.push(query(client, statements.of(LAST_OF_SUBJECT), [first.subject]));
+    sent.push(query(client, statements.of(LAST_AUDIT), []));
   });
-  if (first !== undefined) return commitAudited(client, statements, sent, lines, newest_seen);
-  await allOf(sent);
-  return { kind: 'done' };
+  return commitAudited(client, statements, sent, lines, newest_seen);
 }
 
 /** Reads the last line to chain to it: a second round trip, only for operators' changes, creates in doubt and faults. */
@@ -143,13 +143,17 @@ function locksOf({ locks: { alone = [], shared = [] } = {} }: Unit): { sql: stri
   });
 }
 
-function queryGuarded(client: PoolClient, statements: Statements, { write, values, changes }: Step) {
-  if (changes === undefined) return query(client, statements.plain(write), values);
-  return query(client, statements.guarded(write), [...values, changes]);
+function guarded(statements: Statements, { write, values, changes }: Step): Prepared {
+  if (changes === undefined) return prepared(statements.plain(write), values);
+  return prepared(statements.guarded(write), [...values, changes]);
 }
 
-function query(client: PoolClient, { name, text, parametersOf }: Statement, values: readonly Value[]) {
-  return client.query({ name, text, values: parametersOf(values) });
+function query(client: PoolClient, statement: Statement, values: readonly Value[]): Promise<QueryResult> {
+  return client.query(prepared(statement, values));
+}
+
+function prepared({ name, text, parametersOf }: Statement, values: readonly Value[]): Prepared {
+  return { name, text, values: parametersOf(values) };
 }
 
 /** The first error is the cause; later ones only report that the transaction had ended. */

@@ -18,12 +18,14 @@ describe('on a server', () => {
   let server: Server;
   let store: Store;
   const asked = vi.spyOn(pg.Pool.prototype, 'connect');
+  const sent = vi.spyOn(pg.Client.prototype, 'query');
 
   beforeAll(async () => {
     server = await startServer();
   });
   afterAll(async () => {
     asked.mockRestore();
+    sent.mockRestore();
     await server.remove();
   });
   beforeEach(async () => {
@@ -50,6 +52,14 @@ describe('on a server', () => {
     expect(await create()).toBe(201);
     expect(asked).toHaveBeenCalledTimes(3);
     expect(await store.history.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
+  });
+
+  it('the statements of a commit are one query, without BEGIN and COMMIT', async () => {
+    sent.mockClear();
+    expect(await create()).toBe(201);
+    const queries: unknown[] = sent.mock.calls.map(([query]) => query);
+    expect(queries.filter((query) => query instanceof pg.Query)).toHaveLength(2);
+    expect(queries.filter((query) => typeof query === 'string' && !query.startsWith('SET'))).toEqual([]);
   });
 
   it('a read of a sale that is over asks once; the first one also writes that its till has heard of it', async () => {
