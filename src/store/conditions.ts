@@ -11,6 +11,9 @@ export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_ke
 /** The columns that a change of a link sets. `sealed_body` and `order_json` are written only when they changed. */
 export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
   legacy_state, legacy_state_at, cancel, acknowledged_at, known_by, expires_at, next_check_at, updated_at`;
+export const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
+/** Links of a merchant, a till's reference, and at most so many. */
+export const OF_CLIENT_REFERENCE = `merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`;
 /** The columns of a LegacySale; `sequence` is internal to the store. */
 export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, amount, end_state, state,
   unproven_token, ends_at, created_at, updated_at`;

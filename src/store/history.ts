@@ -2,7 +2,7 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditLine } from '../proxy/audit.ts';
-import { FINAL, HOLDING, LIVE } from './conditions.ts';
+import { FINAL, HOLDING, LIVE, NEWEST_FIRST, OF_CLIENT_REFERENCE } from './conditions.ts';
 import { type Condition, filteredReads, type Reader, type StoreMethods, type Writer } from './engine.ts';
 import { BY_ID, linkReads } from './links.ts';
 import { type PageValues, pageOf, parsing, readsOf } from './rows.ts';
@@ -22,7 +22,7 @@ export function historyMethods(reader: Reader) {
     'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
   );
   return {
-    linksByClientReference: links(`merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`),
+    linksByClientReference: links(OF_CLIENT_REFERENCE),
     linksOf: links(`merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?) ${NEWEST_FIRST}`),
     finishedLinks: links(FINISHED),
     liveLinks: (merchant_id, limit) => (merchant_id === null ? live(limit) : liveOf(merchant_id, limit)),
@@ -43,7 +43,6 @@ export function historyMethods(reader: Reader) {
 }
 
 const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
-const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
 
 export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
   ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;

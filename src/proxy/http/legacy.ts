@@ -21,7 +21,6 @@ import {
   peekBody,
   plainTarget,
   readToken,
-  repeatsParameter,
   scrubbedTarget,
   singleHeaders,
   singleQuery,
@@ -199,7 +198,8 @@ async function translate(
   request: Handled[0],
 ): Promise<LegacyAnswer> {
   const { family } = operation;
-  if (repeatsParameter(request)) {
+  const query = singleQuery(request);
+  if (query === null) {
     markLimitation(call.draft, 'LIM-56');
     return refused(family, 'bad_request');
   }
@@ -216,7 +216,7 @@ async function translate(
     received_at: call.at,
     target: scrubbedTarget(request),
     path: call.path,
-    query: singleQuery(request),
+    query,
     headers: singleHeaders(request),
     body,
     token,

@@ -62,20 +62,16 @@ function isToken(part: string): boolean {
   return name.toLowerCase() === 'access_token';
 }
 
-/** True when a parameter is repeated, which is ambiguous (`test/faults/README.md` F87); the token does not count. */
-export function repeatsParameter(request: IncomingMessage): boolean {
-  const names = parameters(request).map(([name]) => name);
-  return new Set(names).size < names.length;
-}
-
-/** The query as single values, without the token. */
-export function singleQuery(request: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(parameters(request));
-}
-
-function parameters(request: IncomingMessage): [string, string][] {
+/**
+ * The query as single values, without the token; null when a parameter is repeated, which is ambiguous
+ * (`test/faults/README.md` F87).
+ */
+export function singleQuery(request: IncomingMessage): Record<string, string> | null {
   const text = queryText(request);
-  return text === '' ? [] : [...readQuery(text)].filter(([name]) => name !== 'access_token');
+  if (text === '') return {};
+  const parameters = [...readQuery(text)].filter(([name]) => name !== 'access_token');
+  const values = Object.fromEntries(parameters);
+  return Object.keys(values).length < parameters.length ? null : values;
 }
 
 /**

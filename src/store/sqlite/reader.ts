@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import { createEntries, createLru } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
-import { COVERED_COLUMNS } from '../conditions.ts';
+import { COVERED_COLUMNS, OF_CLIENT_REFERENCE } from '../conditions.ts';
 import type { Failure, StoreMethods, Unit, Value } from '../engine.ts';
 import { type CachedKind, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
@@ -181,11 +181,16 @@ function keptRows(kind: CachedKind) {
   };
 }
 
-/** The same methods with the cache before the file. */
+/** The same methods with the cache before the file; a search by the till's reference reads ids alone. */
 export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 'token' | 'link'>>(
   methods: Methods,
+  reader: Reader,
   known: () => KnownRows,
-): Methods & Pick<StoreMethods, 'merchantWithToken'> {
+): Methods & Pick<StoreMethods, 'merchantWithToken' | 'linksByClientReference'> {
+  const found = reader.prepare<[string, string, number], { legacy_id: string }>(
+    `SELECT legacy_id FROM links WHERE ${OF_CLIENT_REFERENCE}`,
+  );
+  const link: StoreMethods['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
   const merchant: StoreMethods['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
   const token: StoreMethods['token'] = (fingerprint) =>
     known().get('token', fingerprint, () => methods.token(fingerprint));
@@ -193,7 +198,11 @@ export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 't
     ...methods,
     merchant,
     token,
-    link: (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id)),
+    link,
+    async linksByClientReference(...values) {
+      const links = await Promise.all(found.all(...values).map(({ legacy_id }) => link(legacy_id)));
+      return links.filter((one) => one !== null);
+    },
     async merchantWithToken(merchant_id, fingerprint) {
       // The token first: then the merchant has the site that the token was accepted with.
       const accepted = await token(fingerprint);

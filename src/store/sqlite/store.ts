@@ -120,7 +120,7 @@ export function assembleStore(parts: {
     parts.release();
   };
   return portsOf({
-    ...withKnownRows(shared, () => queue.known()),
+    ...withKnownRows(shared, reader, () => queue.known()),
     ...inbox,
     tidyExchanges: tidierOf(reader, queue),
     turnToAsk: async () => 0, // there is one process

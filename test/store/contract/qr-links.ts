@@ -97,6 +97,8 @@ function itFindsSales(harness: Harness, open: (change: Partial<Link>) => Promise
     expect(await store.history.linksByClientReference(MERCHANT, reference, 10)).toEqual([newest, middle, oldest]);
     expect(await store.history.linksByClientReference(MERCHANT, reference, 2)).toEqual([newest, middle]);
     expect(await store.history.linksByClientReference(MERCHANT, 'MESA 4', 10)).toEqual([]);
+    const changed = await store.links.saveLink(newest, { payment_id: '131772540987' });
+    expect(await store.history.linksByClientReference(MERCHANT, reference, 10)).toEqual([changed, middle, oldest]);
   });
 
   it("lists a merchant's links by the time they were made, newest first, within the limit", async () => {
