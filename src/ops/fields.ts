@@ -93,6 +93,20 @@ export function iso(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
+/** A script's clock may run ahead of Puente's by less. */
+const AHEAD_MS = MINUTE_MS;
+
+/**
+ * An empty list would look like one in which nothing happened. The window is [since, until), in epoch ms as `now`.
+ * @throws PuenteError bad_request where it is empty or begins in the future.
+ */
+export function refuseEmptyWindow(since: number, until: number, now: number): void {
+  if (since >= until)
+    throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
+  if (since > now + AHEAD_MS)
+    throw new PuenteError('bad_request', say('refusal.future_window', { since_at: iso(since), now_at: iso(now) }));
+}
+
 export type Shown<Row> = {
   [Name in keyof Row]: Name extends 'at' | `${string}_${'at' | 'until'}`
     ? Row[Name] extends number
