@@ -66,6 +66,7 @@ export const said = z
   .describe('the sentence by its code, for other languages') as unknown as z.ZodType<Said>; // facts are core's own
 export const time = z.iso.datetime();
 export const lane = z.enum(['legacy', 'orders']);
+export const currency = z.string().regex(/^[A-Z]{3}$/, encoded(say('input.currency', { example: 'ARS' })));
 
 /** The `limit` of a list. @param code of the message, where it says how to reach the other rows. */
 export function listLimit(usual: number, most: number, code = 'input.limit') {

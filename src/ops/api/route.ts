@@ -112,7 +112,8 @@ export function issueSaid(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spo
   const is_missing = issue.code === 'invalid_type' && issue.input === undefined && where !== '';
   const ours = decoded(issue.message);
   if (is_missing && ours === null) return say('input.missing', { where, expected: issue.expected });
-  const wrong = ours ?? inEachLanguage(issue);
+  const is_empty = issue.code === 'too_small' && issue.input === '';
+  const wrong = ours ?? (is_empty ? say('input.empty', {}) : inEachLanguage(issue));
   return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
 }
 

@@ -86,6 +86,19 @@ describe('what is wrong with what was sent', () => {
     );
   });
 
+  it('is said without a word about lengths where a text is empty', () => {
+    const { query = z.never() } = opsRoutes.find(({ path }) => path === '/api/trace') ?? {};
+    const refusal = refusalOf(query, { id: '' });
+    const told = [words.en, words.es, words.pt].map((own) =>
+      String(html`${saysAll(own, refusal?.message ?? '', refusal?.said ?? [])}`),
+    );
+    expect(told).toEqual([
+      'id: a text is needed, and this is empty',
+      'id: se necesita un texto, y este está vacío.',
+      'id: é preciso um texto, e este está vazio.',
+    ]);
+  });
+
   it('is said in the words of each language', async () => {
     const schema = z.strictObject({ share: z.number(encoded(say('input.share', {}))), id: z.string().max(1) });
     const refusal = refusalOf(schema, { id: 'no', shar: 5, other: 1 });

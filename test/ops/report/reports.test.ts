@@ -262,6 +262,7 @@ describe('the period', () => {
     ['part=everything', 'part'],
     ['format=html&language=fr', 'language'],
     ['from=1', 'from'],
+    ['format=csv&part=sales&currency=ars', 'currency: the three letters of a currency, such as ARS, are needed'],
     ['format=json&part=sales', 'part: read with format=csv alone'],
     ['format=html&outcome=paid', 'outcome: read with format=csv, part=sales alone'],
     ['format=csv&lane=orders&outcome=paid', 'lane, outcome: read with format=csv, part=sales alone'],
