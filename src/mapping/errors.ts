@@ -49,11 +49,16 @@ export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): T
 /** Never fails: a body that is no error has no code and no lines. */
 export function readError(body: unknown): UpstreamError {
   const outer = record(body);
-  const first = Array.isArray(outer.errors) ? { ...outer, ...record(outer.errors[0]) } : outer;
-  const details = Array.isArray(first.details) ? first.details : [];
-  const lines = [...details, first.message].filter((line) => typeof line === 'string');
-  const code = [first.code, outer.code].find((one) => typeof one === 'string') ?? '';
-  return { code, lines };
+  // What the first error of a list lacks stands beside the list.
+  const both = Array.isArray(outer.errors) ? [record(outer.errors[0]), outer] : [outer];
+  return {
+    code: both.map(({ code }) => code).find((code) => typeof code === 'string') ?? '',
+    lines: both.map(linesOf).find((lines) => lines.length > 0) ?? [],
+  };
+}
+
+function linesOf({ details, message }: Record<string, unknown>): string[] {
+  return [...(Array.isArray(details) ? details : []), message].filter((line) => typeof line === 'string');
 }
 
 function record(value: unknown): Record<string, unknown> {

@@ -66,6 +66,7 @@ export const said = z
   .describe('the sentence by its code, for other languages') as unknown as z.ZodType<Said>; // facts are core's own
 export const time = z.iso.datetime();
 export const lane = z.enum(['legacy', 'orders']);
+export const currency = z.string().regex(/^[A-Z]{3}$/, encoded(say('input.currency', { example: 'ARS' })));
 
 /** The `limit` of a list. @param code of the message, where it says how to reach the other rows. */
 export function listLimit(usual: number, most: number, code = 'input.limit') {
@@ -91,6 +92,20 @@ export function iso(at: number): string;
 export function iso(at: number | null): string | null;
 export function iso(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
+}
+
+/** A script's clock may run ahead of Puente's by less. */
+const AHEAD_MS = MINUTE_MS;
+
+/**
+ * An empty list would look like one in which nothing happened. The window is [since, until), in epoch ms as `now`.
+ * @throws PuenteError bad_request where it is empty or begins in the future.
+ */
+export function refuseEmptyWindow(since: number, until: number, now: number): void {
+  if (since >= until)
+    throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
+  if (since > now + AHEAD_MS)
+    throw new PuenteError('bad_request', say('refusal.future_window', { since_at: iso(since), now_at: iso(now) }));
 }
 
 export type Shown<Row> = {

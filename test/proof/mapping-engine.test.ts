@@ -835,8 +835,11 @@ describe('errors', () => {
     expect(readError({ code: 'a', message: 'b' })).toMatchObject({ code: 'a', lines: ['b'] });
     for (const errors of [[], [{ message: 'b' }], [null]])
       expect(readError({ errors, code: 'a' }), JSON.stringify(errors)).toMatchObject({ code: 'a' });
-    for (const errors of [[], [{ code: 'a' }], [null]])
+    for (const errors of [[], [{ code: 'a' }], [{ message: null, details: null }], [{ details: [] }], [null]])
       expect(readError({ errors, message: 'b', details: ['c'] }).lines, JSON.stringify(errors)).toEqual(['c', 'b']);
+    const general = { message: 'no `body`', details: ['no `body`'] }; // says less than the error itself
+    for (const error of [{ message: 'b' }, { details: ['b'] }, { message: 'b', details: null }])
+      expect(readError({ errors: [error], ...general }).lines, JSON.stringify(error)).toEqual(['b']);
     for (const none of [null, 'text', [], { errors: [] }, { errors: 5 }, { code: 5 }])
       expect(readError(none).code).toBe('');
   });

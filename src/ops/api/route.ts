@@ -4,7 +4,7 @@ import { type Fact, PuenteError, type Spoken } from '../../error.ts';
 import { decoded, say } from '../../locales/message.ts';
 import type { Sender } from '../../proxy/notices/delivery.ts';
 import type { Installation } from '../doctor/finding.ts';
-import { iso, MINUTE_MS } from '../fields.ts';
+import { refuseEmptyWindow } from '../fields.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
@@ -112,7 +112,8 @@ export function issueSaid(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spo
   const is_missing = issue.code === 'invalid_type' && issue.input === undefined && where !== '';
   const ours = decoded(issue.message);
   if (is_missing && ours === null) return say('input.missing', { where, expected: issue.expected });
-  const wrong = ours ?? inEachLanguage(issue);
+  const is_empty = issue.code === 'too_small' && issue.input === '';
+  const wrong = ours ?? (is_empty ? say('input.empty', {}) : inEachLanguage(issue));
   return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
 }
 
@@ -201,27 +202,10 @@ async function run(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknow
     throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
   const query = await withMerchants(parts, parsed(row.query ?? NOTHING, ask.query));
   const body = row.body && parsed(row.body, ask.body ?? {});
-  for (const asked of [query, body]) refuseEmptyWindow(parts, asked as Window | undefined); // of any row
+  for (const { since, until } of [query, body ?? {}] as { since?: unknown; until?: unknown }[]) // of any row
+    if (typeof since === 'number')
+      refuseEmptyWindow(since, typeof until === 'number' ? until : since + 1, parts.ports.clock.now());
   return row.run(parts, { ...ask, query, body });
-}
-
-/** Epoch ms, where a row has them. */
-interface Window {
-  since?: unknown;
-  until?: unknown;
-}
-
-/** A script's clock may run ahead of Puente's by less. */
-const AHEAD_MS = MINUTE_MS;
-
-/** An empty list would look like one in which nothing happened. @throws PuenteError bad_request. */
-function refuseEmptyWindow({ ports }: OpsParts, { since, until }: Window = {}): void {
-  if (typeof since !== 'number') return;
-  if (typeof until === 'number' && since >= until)
-    throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
-  const now = ports.clock.now();
-  if (since > now + AHEAD_MS)
-    throw new PuenteError('bad_request', say('refusal.future_window', { since_at: iso(since), now_at: iso(now) }));
 }
 
 /** The query of a list with the ids of those that its field `merchant` names (`whose`). */

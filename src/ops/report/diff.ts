@@ -184,7 +184,7 @@ export const compareQuery = z.strictObject({
   before_until: instant.exactOptional().describe('to, not included (default: where the later one begins)'),
 });
 
-/** Both are made now, with verdicts and stages of today. @throws PuenteError bad_request for an empty period. */
+/** Both are made now, with verdicts and stages of today. @throws PuenteError bad_request as `askOf`. */
 export async function compareReports(
   ports: Ports,
   { before_since, before_until, ...later }: z.infer<typeof compareQuery>,

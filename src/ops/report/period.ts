@@ -1,7 +1,5 @@
 /** The period of a report: as asked for, else the last seven days; of a merchant on orders its whole migration. */
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
-import { DAY_MS, dayOf, HOUR_MS } from '../fields.ts';
+import { DAY_MS, dayOf, HOUR_MS, refuseEmptyWindow } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { merchantOf } from '../seen.ts';
@@ -24,21 +22,20 @@ const FRESH_MS = DAY_MS;
 /** A merchant has some ten moves, one for each step of its ramps. */
 const MOST_MOVES = 10_000;
 
-/** @throws PuenteError bad_request for an empty period. */
+/** @throws PuenteError bad_request for a period that is empty or begins in the future. */
 export function askOf({ clock }: Pick<Ports, 'clock'>, { merchant, since, until = clock.now() + 1 }: Asked): ReportAsk {
   const ask = { merchant_id: merchant ?? null, since: since ?? until - USUAL_MS, until };
-  if (until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
+  refuseEmptyWindow(ask.since, until, clock.now());
   return ask;
 }
 
 /** As `askOf`; without a start the report of a merchant whose work is all on orders covers its whole migration. */
 export async function reportAskOf(ports: Ports, query: Asked): Promise<ReportAsk> {
-  const ask = askOf(ports, query);
-  const { merchant_id, until } = ask;
-  if (query.since !== undefined || merchant_id === null) return ask;
-  if (!isAllOnOrders(ports.settings, await merchantOf(ports, merchant_id))) return ask;
-  const since = (await migrationOf(ports, merchant_id)).began_on * DAY_MS;
-  return since < until ? { ...ask, since } : ask;
+  const { merchant, until = ports.clock.now() + 1 } = query;
+  if (query.since !== undefined || merchant === undefined) return askOf(ports, query);
+  if (!isAllOnOrders(ports.settings, await merchantOf(ports, merchant))) return askOf(ports, query);
+  const since = (await migrationOf(ports, merchant)).began_on * DAY_MS;
+  return askOf(ports, since < until ? { merchant, since, until } : query);
 }
 
 /** First days (since 1970-01-01 UTC); infinite where none is known. */

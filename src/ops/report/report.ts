@@ -6,7 +6,7 @@ import { lossWeights, verdicts } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { auditLine, chainView } from '../audit.ts';
-import { instant, lane, merchantId, said, time } from '../fields.ts';
+import { currency, instant, lane, merchantId, said, time } from '../fields.ts';
 import { receiverSums } from '../notices.ts';
 import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
@@ -364,11 +364,7 @@ const saleQuery = z.strictObject({
   what: summedBy.what.exactOptional().describe('with part sales: sales or refunds alone'),
   lane: lane.exactOptional().describe('with part sales: of this lane'),
   family: summedBy.family.exactOptional().describe('with part sales: of this family'),
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/)
-    .exactOptional()
-    .describe('with part sales: in this currency'),
+  currency: currency.exactOptional().describe('with part sales: in this currency'),
   outcome: summedBy.outcome.exactOptional().describe('with part sales: with this outcome'),
 });
 export type SaleQuery = z.infer<typeof saleQuery>;

@@ -6,7 +6,7 @@ import { minorUnits } from '../../mapping/values.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { defined, instant, iso, lane, listLimit, time, type Whose, whose } from '../fields.ts';
+import { currency, defined, instant, iso, lane, listLimit, time, type Whose, whose } from '../fields.ts';
 import { isSought, labelOf } from '../merchants.ts';
 import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
 import { refundsOfAll } from '../refunded.ts';
@@ -29,11 +29,7 @@ export const salesQuery = z.strictObject({
   state: z.enum(saleStates).exactOptional().describe('only in this state'),
   lane: lane.exactOptional().describe('only of this lane'),
   family: z.enum(['point', 'qr']).exactOptional().describe('only of this family'),
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, encoded(say('input.currency', { example: 'ARS' })))
-    .exactOptional()
-    .describe('only in this currency'),
+  currency: currency.exactOptional().describe('only in this currency'),
   reference: z.string().min(1).max(256).exactOptional().describe("with exactly this reference of the till's"),
   amount_from: amount.exactOptional().describe('of this amount or more, such as 1500.50'),
   amount_to: amount.exactOptional().describe('of this amount or less'),

@@ -112,7 +112,8 @@ export interface RetentionLimits {
   tokens_before: number;
 }
 
-export type RetentionKind = 'links' | 'notices' | 'events' | 'sums' | 'tokens';
+/** `undelivered_notices`: those that went with their links. */
+export type RetentionKind = 'links' | 'undelivered_notices' | 'notices' | 'events' | 'sums' | 'tokens';
 
 /** A thread's own JavaScript heap, in bytes. */
 export interface Heap {

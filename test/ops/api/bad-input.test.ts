@@ -86,6 +86,19 @@ describe('what is wrong with what was sent', () => {
     );
   });
 
+  it('is said without a word about lengths where a text is empty', () => {
+    const { query = z.never() } = opsRoutes.find(({ path }) => path === '/api/trace') ?? {};
+    const refusal = refusalOf(query, { id: '' });
+    const told = [words.en, words.es, words.pt].map((own) =>
+      String(html`${saysAll(own, refusal?.message ?? '', refusal?.said ?? [])}`),
+    );
+    expect(told).toEqual([
+      'id: a text is needed, and this is empty',
+      'id: se necesita un texto, y este está vacío.',
+      'id: é preciso um texto, e este está vazio.',
+    ]);
+  });
+
   it('is said in the words of each language', async () => {
     const schema = z.strictObject({ share: z.number(encoded(say('input.share', {}))), id: z.string().max(1) });
     const refusal = refusalOf(schema, { id: 'no', shar: 5, other: 1 });
@@ -101,6 +114,8 @@ describe('what is wrong with what was sent', () => {
 });
 
 describe('a window that ends before it begins', () => {
+  const now = Date.parse('2026-02-01T00:00:00Z');
+  const parts = { ports: { clock: { now: () => now } } } as OpsParts; // nothing else is read
   const namesOf = (schema: z.ZodType = z.object()): string[] =>
     Object.keys(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).properties ?? {});
   const windows = opsRoutes.filter(({ body, query }) => {
@@ -113,13 +128,12 @@ describe('a window that ends before it begins', () => {
     const body = row.body === undefined ? undefined : { ...asked, reason: 'a test asks' };
     const query = row.body === undefined ? asked : {};
     const call = { path: {}, query, body, person: SOLE_OWNER, signal: new AbortController().signal };
-    await expect(runRow(row, {} as OpsParts, call)).rejects.toMatchObject({ said: [{ code: 'refusal.empty_window' }] }); // it is refused before anything is read
+    await expect(runRow(row, parts, call)).rejects.toMatchObject({ said: [{ code: 'refusal.empty_window' }] });
   });
 
   it('is one that ten rows could be asked for', () => expect(windows.length).toBeGreaterThan(9));
 
   const begun = opsRoutes.filter(({ body, query }) => namesOf(body ?? query).includes('since'));
-  const now = Date.parse('2026-02-01T00:00:00Z');
 
   it.each(begun)('is refused by $method $path where it begins in the future', async (row) => {
     const until = windows.includes(row) ? { until: '2027-03-01T00:00:00Z' } : {};
@@ -127,7 +141,6 @@ describe('a window that ends before it begins', () => {
     const { body, query } =
       row.body === undefined ? { query: asked } : { body: { ...asked, reason: 'a test asks' }, query: {} };
     const call = { path: {}, query, body, person: SOLE_OWNER, signal: new AbortController().signal };
-    const parts = { ports: { clock: { now: () => now } } } as OpsParts; // nothing else is read
     const facts = { since_at: '2027-02-01T00:00:00.000Z', now_at: '2026-02-01T00:00:00.000Z' };
     await expect(runRow(row, parts, call)).rejects.toMatchObject({ said: [{ code: 'refusal.future_window', facts }] });
   });

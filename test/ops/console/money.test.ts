@@ -221,8 +221,8 @@ describe.skipIf(!hasChromium)('the money of a report', () => {
     await go(`/trace?id=${id}`);
     expect(await page.locator('dl.facts').innerText()).toContain('the till sees FINISHED · partly refunded 5.00 ARS');
     for (const [locale, says] of [
-      ['es-AR', 'pagada, devuelta en parte 5,00 ARS'],
-      ['pt-BR', 'paga, estornada em parte 5,00 ARS'],
+      ['es-AR', 'pagada devuelta en parte 5,00 ARS'],
+      ['pt-BR', 'paga estornada em parte 5,00 ARS'],
     ] as const) {
       const other = await open(ANA, { locale });
       await other.go('/sales?state=paid');

@@ -74,9 +74,14 @@ it('is seven days; of a merchant on orders its whole migration, from the day of 
   };
   await trade([1, 2]);
   expect([await sinceOf({}), await sinceOf({ merchant: MERCHANT })]).toEqual([usual, usual]);
+  const until = NOON + 9 * DAY_MS; // its last seven days are all to come
+  await expect(sinceOf({ merchant: MERCHANT, until })).rejects.toMatchObject({
+    said: [{ code: 'refusal.future_window' }],
+  });
   for (const stage of ['canary', 'orders'] as const) await setMerchant(harness.store, MERCHANT, { stage });
   expect([await sinceOf({}), await sinceOf({ merchant: MERCHANT })]).toEqual([usual, midnight(BEGAN)]);
   expect(await sinceOf({ merchant: MERCHANT, since: NOON - 9 })).toBe(NOON - 9);
+  expect(await sinceOf({ merchant: MERCHANT, until })).toBe(midnight(BEGAN));
   expect(await sinceOf({ merchant: MERCHANT, until: BEGAN - DAY_MS })).toBe(BEGAN - 8 * DAY_MS);
   // A move counts, too, where it is earlier than the first call.
   await harness.store.audit.appendAudit({ ...auditOf('stage'), subject: MERCHANT, at: BEGAN - 40 * DAY_MS });

@@ -210,6 +210,26 @@ it('hands out the figures of its charts by themselves, the same as in the report
 });
 
 describe('the period', () => {
+  it.each([
+    '?until=2100-01-01T00:00:00Z',
+    '/figures?until=2100-01-01T00:00:00Z',
+    '/sums?until=2100-01-01T00:00:00Z',
+    '/compare?until=2100-01-01T00:00:00Z',
+    '/compare?before_since=2100-01-01T00:00:00Z&before_until=2100-01-02T00:00:00Z',
+    '/compare?before_until=2100-01-01T00:00:00Z',
+  ])('is refused where it begins in the future, as of %s', async (query) => {
+    const answer = await shop.ops(`/api/report${query}`);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('the window begins in the future (')]);
+  });
+
+  it.each(['2026-01-01T00:00:00Z', '2025-12-31T00:00:00Z'])(
+    'is refused where the earlier one ends on %s, before it begins',
+    async (until) => {
+      const answer = await shop.ops(`/api/report/compare?before_since=2026-01-01T00:00:00Z&before_until=${until}`);
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(') must be later than since (')]);
+    },
+  );
+
   it('begins with its first instant and ends before its last', async () => {
     const csv = await shop.ops('/api/report?format=csv&part=exchanges');
     const at = csv.text.split('\r\n')[3]?.split(',')[2]?.replaceAll('"', '') ?? '';
@@ -242,6 +262,7 @@ describe('the period', () => {
     ['part=everything', 'part'],
     ['format=html&language=fr', 'language'],
     ['from=1', 'from'],
+    ['format=csv&part=sales&currency=ars', 'currency: the three letters of a currency, such as ARS, are needed'],
     ['format=json&part=sales', 'part: read with format=csv alone'],
     ['format=html&outcome=paid', 'outcome: read with format=csv, part=sales alone'],
     ['format=csv&lane=orders&outcome=paid', 'lane, outcome: read with format=csv, part=sales alone'],
