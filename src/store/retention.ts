@@ -9,8 +9,8 @@ import { OVER, unindexed } from './conditions.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
 
 /**
- * Limits are epoch ms. The counts leave out rows that belong to a deleted link or notice, but for undelivered notices.
- * @throws PuenteError store_failed when a rule of the schema refuses a deletion; the next round tries it again.
+ * Limits are epoch ms. The counts leave out rows that belong to a deleted link or notice. @throws PuenteError
+ * store_failed when a rule of the schema refuses a deletion; the next round tries it again.
  */
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   const reads = prepareReads(reader);
@@ -25,16 +25,15 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
   return {
     async tidyOld(limits, limit) {
       const { links_before, notices_before, events_before, sums_before, tokens_before } = limits;
-      const old = await reads.links(links_before, limit);
-      const links = await write('links', old.length, linkSteps(keysOf(old), 'delete_links'));
+      const links = await reads.links(links_before, limit);
+      const deleted = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
       const notices = keysOf(await reads.notices.all(notices_before, notices_before, notices_before, limit));
       const incidents = keysOf(await reads.incidents.all(notices_before, limit));
       const events = keysOf(await reads.events.all(events_before, limit));
       const sums = (await reads.sums.get(dayOf(sums_before), limit, dayOf(sums_before), limit))?.count ?? 0;
       const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
       return {
-        links,
-        undelivered_notices: links === 0 ? 0 : old.reduce((sum, { undelivered }) => sum + undelivered, 0),
+        ...deleted,
         notices:
           (await write('notices', notices.length, noticeSteps(notices))) +
           (await write('notices', incidents.length, incidentSteps(incidents))),
@@ -137,38 +136,37 @@ function oldNotices(state: string): string {
 /** Read between two event-loop ticks. */
 const PAGE_ROWS = 200;
 
-const UNDELIVERED = `FROM notices WHERE notices.legacy_id = links.legacy_id AND ${unindexed('notices.state')} = 'pending'`;
-export const OLD_LINKS = `SELECT legacy_id AS key, updated_at, (SELECT count(*) ${UNDELIVERED}) AS undelivered,
-  CASE WHEN EXISTS (SELECT 1 ${UNDELIVERED} AND notices.created_at >= (SELECT ?))
+export const OLD_LINKS = `SELECT legacy_id, updated_at,
+  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND ${unindexed('notices.state')} = 'pending'
+    AND notices.created_at >= (SELECT ?))
   OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
   THEN 1 ELSE 0 END AS is_held FROM links INDEXED BY links_by_change
   WHERE updated_at < (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?)) AND ${OVER} AND next_check_at IS NULL
   ORDER BY updated_at, legacy_id LIMIT ?`;
 
-interface OldLink extends Key<string> {
+interface OldLink {
+  legacy_id: string;
   updated_at: number;
-  /** Notices. */
-  undelivered: number;
   /** 1 when a notice that is not old is pending, or a refund is open. */
   is_held: number;
 }
 
-const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, key: '' };
+const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
 
 /**
  * Each call continues after the one before, and restarts at the oldest after the last: a round that began with links
  * that are held each time would not end.
  * @returns at most `limit` links to delete, fewer only at the end.
  */
-function oldLinks(reader: Reader): (before: number, limit: number) => Promise<OldLink[]> {
+function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
   const page = reader.prepare<[number, number, number, string, number], OldLink>(OLD_LINKS);
   let place = BEFORE_ALL;
   return async (before, limit) => {
-    const free: OldLink[] = [];
+    const free: string[] = [];
     while (free.length < limit) {
       const wanted = Math.min(PAGE_ROWS, limit - free.length);
-      const found = await page.all(before, before, place.updated_at, place.key, wanted);
-      free.push(...found.filter(({ is_held }) => is_held === 0));
+      const found = await page.all(before, before, place.updated_at, place.legacy_id, wanted);
+      free.push(...found.filter(({ is_held }) => is_held === 0).map(({ legacy_id }) => legacy_id));
       const last = found.at(-1);
       place = last === undefined || found.length < wanted ? BEFORE_ALL : last;
       if (place === BEFORE_ALL) break;

@@ -144,7 +144,7 @@ export async function tidyRound(
   limits: RetentionLimits,
   mayGoOn: () => boolean,
 ): Promise<Record<RetentionKind, number>> {
-  const sums = { links: 0, undelivered_notices: 0, notices: 0, events: 0, sums: 0, tokens: 0 };
+  const sums = { links: 0, notices: 0, events: 0, sums: 0, tokens: 0 };
   while (mayGoOn()) {
     const step = await store.tidyOld(limits, STEP_ROWS);
     for (const kind of Object.keys(sums) as RetentionKind[]) sums[kind] += step[kind]; // the keys of the line above

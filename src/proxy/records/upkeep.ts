@@ -112,8 +112,7 @@ export interface RetentionLimits {
   tokens_before: number;
 }
 
-/** `undelivered_notices`: those that went with their links. */
-export type RetentionKind = 'links' | 'undelivered_notices' | 'notices' | 'events' | 'sums' | 'tokens';
+export type RetentionKind = 'links' | 'notices' | 'events' | 'sums' | 'tokens';
 
 /** A thread's own JavaScript heap, in bytes. */
 export interface Heap {
