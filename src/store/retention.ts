@@ -131,14 +131,13 @@ function oldNotices(state: string): string {
   return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
 }
 
-// Old links without more work, oldest first; links with an open refund, or a pending notice that is not old, are skipped for a round.
+// Old links without more work, oldest first; links with a pending notice or an open refund are skipped for a round.
 
 /** Read between two event-loop ticks. */
 const PAGE_ROWS = 200;
 
 export const OLD_LINKS = `SELECT legacy_id, updated_at,
-  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND ${unindexed('notices.state')} = 'pending'
-    AND notices.created_at >= (SELECT ?))
+  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND ${unindexed('notices.state')} = 'pending')
   OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
   THEN 1 ELSE 0 END AS is_held FROM links INDEXED BY links_by_change
   WHERE updated_at < (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?)) AND ${OVER} AND next_check_at IS NULL
@@ -147,25 +146,25 @@ export const OLD_LINKS = `SELECT legacy_id, updated_at,
 interface OldLink {
   legacy_id: string;
   updated_at: number;
-  /** 1 when a notice that is not old is pending, or a refund is open. */
+  /** 1 when a notice is pending or a refund is open. */
   is_held: number;
 }
 
 const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
 
 /**
- * Each call continues after the one before, and restarts at the oldest after the last: a round that began with links
- * that are held each time would not end.
+ * Each call continues after the one before, and restarts at the oldest after the last. All sales of a merchant without
+ * a notice URL are held: a round that began with them each time would not end.
  * @returns at most `limit` links to delete, fewer only at the end.
  */
 function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
-  const page = reader.prepare<[number, number, number, string, number], OldLink>(OLD_LINKS);
+  const page = reader.prepare<[number, number, string, number], OldLink>(OLD_LINKS);
   let place = BEFORE_ALL;
   return async (before, limit) => {
     const free: string[] = [];
     while (free.length < limit) {
       const wanted = Math.min(PAGE_ROWS, limit - free.length);
-      const found = await page.all(before, before, place.updated_at, place.legacy_id, wanted);
+      const found = await page.all(before, place.updated_at, place.legacy_id, wanted);
       free.push(...found.filter(({ is_held }) => is_held === 0).map(({ legacy_id }) => legacy_id));
       const last = found.at(-1);
       place = last === undefined || found.length < wanted ? BEFORE_ALL : last;

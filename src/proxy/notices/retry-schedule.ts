@@ -17,7 +17,7 @@ const PAUSES_MS: readonly number[] = [
   12 * HOUR_MS,
 ];
 const LAST_PAUSE_MS = 24 * HOUR_MS;
-/** A notice that Puente holds. One held by settings waits a tenth of its age: those of a merchant without a receiver stay as long as their sales. */
+/** A notice that Puente holds. One held by settings waits a tenth of its age: those of a merchant without a receiver stay for ever. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
 const PART_OF_AGE = 10;
 /** Largest part added to a pause, never subtracted: spreads notices that became due together, e.g. after an outage. */

@@ -183,13 +183,12 @@ describe('a database from before there were spans', () => {
 
 describe('old records of several processes', () => {
   it('go once, and the others leave them to whoever was first', async () => {
-    const before = BEGIN + DAY_MS;
     for (let number = 0; number < 60; number++) {
       const sale = await finished(store, { slot: `point:${number}` });
-      const notice = newNotice(sale, 'untold', { created_at: before });
-      if (number % 20 === 0) await store.links.saveLink(sale, {}, { notices: [notice] });
+      if (number % 20 === 0) await store.links.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
     }
     const others = await Promise.all([1, 2].map(() => openStore(url, { connections: 2 })));
+    const before = BEGIN + DAY_MS;
     const limits = {
       links_before: before,
       notices_before: before,

@@ -111,7 +111,7 @@ describe('plans', () => {
   });
 
   it('what is old, and what is open of a merchant, is found without reading all that there is', () => {
-    const old = planOf(OLD_LINKS, [NOON, NOON, NOON, '', 200]);
+    const old = planOf(OLD_LINKS, [NOON, NOON, '', 200]);
     expect(old).toContain('links_by_change ((updated_at,legacy_id)>(?,?) AND updated_at<?)');
     expect(old).toContain('sqlite_autoindex_notices_2 (legacy_id=?)');
     expect(old).not.toContain('TEMP B-TREE');
