@@ -61,3 +61,21 @@ it('a slash at the end of a sale changes nothing', async () => {
   expect((await bench.till(`${INTENTS}/`, { body: { amount: 1600 } })).status).toBe(409);
   expect(await ordersAsked()).toBe(2);
 });
+
+it('without an answer keeps its terminal on legacy while a page forbids to ask whose token it has', async () => {
+  const fault = (rule: object) => bench.control('/faults', { body: rule });
+  await fault({ method: 'POST', path: INTENTS, kind: 'reset', when: 'after' });
+  await fault({ path: '/users/me', kind: 'html', status: 403, times: 'always' });
+  const create = () => bench.till(INTENTS, { body: { amount: 1500 } });
+  expect((await create()).status).toBe(504);
+  await settled('in_doubt');
+  await eventually(
+    () => bench.control('/state'),
+    ({ text }) => text.includes('/users/me'),
+  );
+  await bench.control('/faults', { method: 'DELETE' });
+  await bench.atTerminal('pay');
+  await moveTo('orders');
+  expect((await create()).status).toBe(201);
+  expect(await ordersAsked()).toBe(0);
+});
