@@ -109,7 +109,9 @@ async function requestPos(ports: Ports, token: Secret, pos_id: string, timeout_m
     await distrust(ports, token);
     return { kind: 'failed', error: 'unauthorized' };
   }
-  if (outcome.status === 404 || outcome.status === 403) return { kind: 'failed', error: 'pos_not_found' };
+  // Without JSON it is the page of a gateway, which has not looked for it.
+  const is_refused = (outcome.status === 404 || outcome.status === 403) && outcome.body !== undefined;
+  if (is_refused) return { kind: 'failed', error: 'pos_not_found' };
   if (outcome.status === 429) return { kind: 'failed', error: 'too_many_requests' };
   const found = outcome.status === 200 ? pointOfSale.safeParse(outcome.body) : null;
   if (!found?.success) return { kind: 'failed', error: 'unavailable' };
