@@ -5,6 +5,7 @@ import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import { userMe } from '../../contract/upstream.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
+import { isPage } from '../upstream/upstream.ts';
 import { Secret } from '../vault.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken } from './merchant.ts';
 
@@ -107,7 +108,7 @@ async function requestIdentity(
     for_payment,
     timeout_ms: ports.settings.reads.timeout_ms,
   });
-  if (outcome.kind === 'answered' && isRefusal(outcome)) {
+  if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403) && !isPage(outcome)) {
     await ports.store.merchants.forgetToken(fingerprint);
     return { kind: 'refused', error: 'unauthorized' };
   }
@@ -117,11 +118,6 @@ async function requestIdentity(
   if (before !== null) return { kind: 'accepted', merchant: before, fingerprint };
   const limited = outcome.kind === 'answered' && outcome.status === 429;
   return { kind: 'refused', error: limited ? 'too_many_requests' : 'unavailable' };
-}
-
-/** A 403 without JSON is a page of a gateway, which blocks an address and has not seen the token. */
-function isRefusal({ status, body }: { status: number; body: unknown }): boolean {
-  return status === 401 || (status === 403 && body !== undefined);
 }
 
 async function accept(

@@ -71,6 +71,11 @@ export function errorCode(body: unknown): string | null {
   return readError(body).code || null;
 }
 
+/** True for a 403 or 404 without JSON: the page of a gateway, which has not seen the token or looked for anything. */
+export function isPage({ status, body }: { status: number; body: unknown }): boolean {
+  return (status === 403 || status === 404) && body === undefined;
+}
+
 /** `Retry-After`, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`; null when unreadable (F19). */
 export function readRetryAfter(header: string | null | undefined, now: number, max_ms: number): number | null {
   const text = header?.trim() ?? '';
