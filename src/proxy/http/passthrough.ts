@@ -7,8 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { Socket } from 'node:net';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { createProxyMiddleware, debugProxyErrorsPlugin, proxyEventsPlugin } from 'http-proxy-middleware';
 import type { Family } from '../../contract/legacy-errors.ts';
 import type { Log } from '../log.ts';
@@ -29,7 +28,6 @@ import {
 export const SILENCE_MS = 60_000;
 /** Failures before there was a connection, so that legacy can't have received anything. */
 const NOT_CONNECTED: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
-const CLOSED: readonly string[] = ['ECONNRESET', 'EPIPE'];
 /** Interim answers (1xx) proxied per call; more could fill the memory while a till reads none of them. */
 const MOST_HINTS = 16;
 
@@ -69,7 +67,6 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
     selfHandleResponse: true,
     on: {
       proxyReq: (onward, request, response) => {
-        (request as Sent)[SENT] = { onward, at_ms: performance.now() };
         // Puente requests no upgrade; without a listener Node ends the connection and reports nothing.
         onward.once('upgrade', (_answer, socket) => {
           socket.on('error', () => undefined).destroy(); // Node no longer handles its errors
@@ -91,8 +88,6 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
         }
       },
       error: (error, request, response) => {
-        if (isClosedIdle(error, request, response))
-          return void proxy(request as Request, response as Response, () => undefined);
         log.warn('legacy upstream failed', { cause: error.message, lane: 'legacy' });
         if ('writeHead' in response) sendAnswer(response as ServerResponse, failure(error, request)); // not a socket
       },
@@ -233,23 +228,6 @@ function headersFor(answer: IncomingMessage, response: ServerResponse): string[]
     kept.push(name, value);
   }
   return kept;
-}
-
-/** What was sent for a request, as a property of it (`CALL` in `exchange.ts`). */
-const SENT = Symbol('sent');
-type Sent = IncomingMessage & { [SENT]?: { onward: ClientRequest; at_ms: number } };
-/** A connection that ends later ends with its call. */
-const AT_ONCE_MS = 1_000;
-
-/** True for a read whose kept connection closed as it went out, as servers close idle ones: it can be sent again (RFC 9110 §9.2.2). */
-function isClosedIdle(error: Error, request: IncomingMessage, response: ServerResponse | Socket): boolean {
-  const sent = (request as Sent)[SENT];
-  const { method, headers } = request;
-  const has_body = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-  if (sent === undefined || (method !== 'GET' && method !== 'HEAD') || has_body) return false;
-  const is_open = 'headersSent' in response && !response.headersSent && !response.destroyed;
-  const is_closed = 'code' in error && CLOSED.includes(String(error.code));
-  return is_open && is_closed && sent.onward.reusedSocket && performance.now() - sent.at_ms < AT_ONCE_MS;
 }
 
 /** Answers that nothing happened only for a call that can't have arrived, or could change nothing anyway. */
