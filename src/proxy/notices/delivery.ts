@@ -1,5 +1,5 @@
 /** One attempt to deliver a notice: build, send without redirects, judge by status alone, record. */
-import { setTimeout as pause } from 'node:timers/promises';
+
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, say } from '../../locales/message.ts';
@@ -140,8 +140,6 @@ function held(detail: Spoken): SendResult {
 const TIMEOUT_MS = 22_000;
 /** No real receiver needs longer for lookup and connection; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
-/** The status has decided: other notices need the place of one whose receiver works on before it ends its answer. */
-const BODY_WAIT_MS = 1_000;
 /** Larger than any ordinary answer. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 /** The schedule limits it further, to twice its own pause. */
@@ -228,7 +226,6 @@ function keptConnections(connect: ReturnType<typeof guardedConnector>) {
       client.once('disconnect', () => void drop(client, origin));
       return client;
     },
-    isCrowded: () => open.size > MOST_KEPT,
     async keep(client: Client, origin: string): Promise<void> {
       if (client.destroyed || open.size > MOST_KEPT) return drop(client, origin);
       kept.set(origin, [...(kept.get(origin) ?? []), client]);
@@ -272,17 +269,14 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
         await connections.drop(client, origin);
         answer = await askAnew();
       }
-      const read = readSome(answer.body)
-        .then((is_whole) => (is_whole ? connections.keep(client, origin) : connections.drop(client, origin)))
-        .finally(() => clearTimeout(timer));
-      // A body that goes on is read to its end meanwhile: a closed connection ends the work of some receivers (PHP).
-      const is_read = await Promise.race([read.then(() => true), pause(BODY_WAIT_MS, false, { ref: false })]);
-      if (!is_read && connections.isCrowded()) await connections.drop(client, origin);
+      const is_whole = await readSome(answer.body);
+      await (is_whole ? connections.keep(client, origin) : connections.drop(client, origin));
       return judge(answer);
     } catch (error) {
-      clearTimeout(timer);
       await connections.drop(client, origin);
       return failed(error, timeout_ms);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -596,15 +596,6 @@ describe('the pace', () => {
     expect(hanging.told).toHaveLength(2);
   });
 
-  it('does not wait for the rest of an answer: a receiver that accepts, and works on before it ends, gets the next ones', async () => {
-    const working = await receiver((socket) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'));
-    listen(ARGENTINA, working.url);
-    const notifier = start();
-    for (let index = 0; index < 6; index++) await queue(ARGENTINA, `working ${index}`);
-    notifier.wake();
-    await until(async () => working.told.length === 6 && (await pending()) === 0);
-  });
-
   it('takes a backlog from one read until a commit adds to it', async () => {
     const { url, told } = await receiver();
     listen(ARGENTINA, url);
