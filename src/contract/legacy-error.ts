@@ -45,7 +45,7 @@ const NOT_YET = 'The payments service can not do this yet; nothing was changed, 
 /** True of each call with an effect on orders: a repetition is answered with the first outcome (`docs/protocol.md` §3.9). */
 const SAFE_TO_REPEAT =
   'The payments service did not answer in time; the same request can safely be sent again and is not carried out twice';
-/** Legacy knows no repetition: it makes a sale or a refund again. */
+/** Without an idempotency key legacy knows no repetition: it makes a sale or a refund again. */
 const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
 const BAD_ANSWER = 'The answer of the payments service can not be read; look at the payment before trying again';
 
