@@ -12,7 +12,7 @@ import type { Link } from '../sales/link.ts';
 import { cashOf, hasFailed, nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink, paymentContradictionIn } from '../sales/settle.ts';
-import { errorCode, isNotReady, isPage, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, isNotReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import { asPaymentShows, isOf, isShown, namesOf, withMade } from './made-refunds.ts';
 import { sendPaymentRead } from './owner.ts';
@@ -306,7 +306,7 @@ async function orderByPayment(ports: Ports, link: Link, plan: LookPlan): Promise
   const { payment_id, order } = link;
   if (order === null || payment_id === null || isSyntheticPayment(payment_id)) return 'missing';
   const outcome = await sendPaymentRead(ports, plan.token, payment_id, plan.deadline);
-  if (outcome.kind !== 'answered' || isPage(outcome)) return null;
+  if (outcome.kind !== 'answered') return null;
   const { status, body } = outcome;
   if (status === 401) await distrust(ports, plan.token);
   if (status !== 200) return status < 400 || status >= 500 || PASSING.has(status) ? null : 'missing';

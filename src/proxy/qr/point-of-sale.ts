@@ -7,7 +7,6 @@ import { type ExchangeDraft, markLimitation } from '../evidence/exchange.ts';
 import { type Answered, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import { isPage } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
 type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
@@ -110,7 +109,6 @@ async function requestPos(ports: Ports, token: Secret, pos_id: string, timeout_m
     await distrust(ports, token);
     return { kind: 'failed', error: 'unauthorized' };
   }
-  if (isPage(outcome)) return { kind: 'failed', error: 'unavailable' };
   if (outcome.status === 404 || outcome.status === 403) return { kind: 'failed', error: 'pos_not_found' };
   if (outcome.status === 429) return { kind: 'failed', error: 'too_many_requests' };
   const found = outcome.status === 200 ? pointOfSale.safeParse(outcome.body) : null;

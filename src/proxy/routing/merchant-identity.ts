@@ -5,7 +5,6 @@ import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import { userMe } from '../../contract/upstream.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
-import { isPage } from '../upstream/upstream.ts';
 import { Secret } from '../vault.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken } from './merchant.ts';
 
@@ -108,7 +107,7 @@ async function requestIdentity(
     for_payment,
     timeout_ms: ports.settings.reads.timeout_ms,
   });
-  if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403) && !isPage(outcome)) {
+  if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403)) {
     await ports.store.merchants.forgetToken(fingerprint);
     return { kind: 'refused', error: 'unauthorized' };
   }

@@ -7,7 +7,7 @@ import type { LogFields } from '../log.ts';
 import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import { isPage, routeOf, SHORTEST_READ_MS, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { routeOf, SHORTEST_READ_MS, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import type { Link } from './link.ts';
 import { changeLink, commitOrder, isContradicted } from './settle.ts';
@@ -87,7 +87,7 @@ export async function readOrder(
   return order === null && status === 404 ? 'missing' : order;
 }
 
-/** The order, null when it can't be read; the status, null without an answer of upstream's own. @param about for the log. */
+/** The order, null when it can't be read; the status, null without an answer. @param about for the log. */
 async function requestOrder(
   ports: Ports,
   token: Secret,
@@ -103,7 +103,7 @@ async function requestOrder(
     timeout_ms: Math.min(ports.settings.reads.timeout_ms, Math.max(deadline - started_at, SHORTEST_READ_MS)),
   });
   const order = readableOrder(outcome, order_id);
-  const status = outcome.kind === 'answered' && !isPage(outcome) ? outcome.status : null;
+  const status = outcome.kind === 'answered' ? outcome.status : null;
   noteUnfound(ports, order_id, order, status);
   if (order === null) {
     if (status === 401) await distrust(ports, token);

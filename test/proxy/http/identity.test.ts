@@ -72,7 +72,8 @@ describe('a token that ends', () => {
   it.each([
     ['fails', { kind: 'error', status: 503 }],
     // As a content delivery network blocks an address for a while: it has not seen the token.
-    ['is behind a page that forbids', { kind: 'html', status: 403 }],
+    ['is behind a page that forbids [F138]', { kind: 'html', status: 403 }],
+    ['is behind a page that wants a login [F138]', { kind: 'html', status: 401 }],
   ])('is good while the upstream %s, for what the upstream judges anyway', async (_how, fault) => {
     shop = await openShop({ PUENTE_TOKENS_ACCEPTED_FOR_MS: '1000' });
     const id = idOf(await shop.create(shop.freshDevice()));

@@ -52,7 +52,7 @@ describe('a refund whose answer is lost', () => {
   );
 });
 
-it('a refund stays in doubt while pages of a gateway stand in place of its order and its payment', async () => {
+it('a refund stays in doubt while pages of a gateway stand in place of its order and its payment [F138]', async () => {
   const sale = await sellByQr(shop);
   await shop.fault(LOST);
   for (const path of [`/v1/orders/${sale.order_id}`, `/v1/payments/${sale.payment}`])
