@@ -34,6 +34,7 @@ const commonNames = [
   'bad_answer',
   'unavailable',
   'outcome_unknown',
+  'no_answer',
 ] as const;
 export type CommonErrorName = (typeof commonNames)[number];
 export type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Record<string, LegacyErrorEntry>>;
@@ -41,9 +42,11 @@ export type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Rec
 const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
 const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
 const NOT_YET = 'The payments service can not do this yet; nothing was changed, try again in a moment';
-/** True of each call with an effect: a repetition is answered with the first outcome (`docs/protocol.md` §3.9). */
-const NO_ANSWER =
+/** True of each call with an effect on orders: a repetition is answered with the first outcome (`docs/protocol.md` §3.9). */
+const SAFE_TO_REPEAT =
   'The payments service did not answer in time; the same request can safely be sent again and is not carried out twice';
+/** Without an idempotency key legacy knows no repetition: it makes a sale or a refund again. */
+const NO_ANSWER = 'The payments service did not answer in time; look at the payment before trying again';
 const BAD_ANSWER = 'The answer of the payments service can not be read; look at the payment before trying again';
 
 /** Errors of the door itself; the texts are Puente's. */
@@ -56,7 +59,8 @@ export const doorErrors = {
   not_yet: answered(503, 'service_unavailable', NOT_YET),
   bad_answer: answered(502, 'bad_gateway', BAD_ANSWER),
   unavailable: answered(503, 'service_unavailable', NOTHING_CHARGED),
-  outcome_unknown: answered(504, 'gateway_timeout', NO_ANSWER),
+  outcome_unknown: answered(504, 'gateway_timeout', SAFE_TO_REPEAT),
+  no_answer: answered(504, 'gateway_timeout', NO_ANSWER),
 } as const;
 
 // Properties as the errors of the in-store families name them: in their codes, and in their texts.

@@ -55,6 +55,7 @@ export const paymentErrors = {
   bad_answer: { ...doorErrors.bad_answer, cause: 502 },
   unavailable: { ...doorErrors.unavailable, cause: 503 },
   outcome_unknown: { ...doorErrors.outcome_unknown, cause: 504 },
+  no_answer: { ...doorErrors.no_answer, cause: 504 },
 } as const satisfies Catalogue;
 
 // The error catalogues of in-store QR: attended v1, and v2 with dynamic and hybrid codes.

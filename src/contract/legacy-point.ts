@@ -210,4 +210,5 @@ export const pointErrors = {
   ),
   unavailable: { ...doorErrors.unavailable, error: '503' },
   outcome_unknown: { ...doorErrors.outcome_unknown, error: '504' },
+  no_answer: pointError(504, 'The payments service did not answer in time; check the terminal before trying again'),
 } as const;

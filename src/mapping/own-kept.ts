@@ -221,7 +221,7 @@ function shownBy({ shows }: StateRow, policy: 'error' | 'finished'): string {
 function meaningOf(family: Family, name: string): string | null {
   const status = legacyError(family, name)?.status;
   if (status === undefined) return null;
-  if (['outcome_unknown', 'bad_answer', 'internal'].includes(name)) return UNKNOWN;
+  if (['outcome_unknown', 'no_answer', 'bad_answer', 'internal'].includes(name)) return UNKNOWN;
   if (name === 'already_refunded') return 'that it was done before';
   if (status === 404) return 'that there is nothing of the kind';
   return status === 409 ? 'that something else is in the way' : 'that it was not done';

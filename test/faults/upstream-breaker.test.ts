@@ -205,6 +205,7 @@ describe('an answer', () => {
       { kind: 'not_sent', cause: NO_FREE_CONNECTION },
       [],
     ],
+    ["that is a gateway's page, too [F138]", { kind: 'broken', cause: '404', page: 404 }, []],
     ['that upstream has failed does', answered(503), ['writes open']],
   ])('%s', async (_what, outcome, expected) => {
     let at = 0;

@@ -181,12 +181,15 @@ it.each([
   expect(await answer(ARGENTINA)).toMatchObject({ unseen: null, unseen_said: [] });
 });
 
-it('tries a credential when it is set', async () => {
+it('tries a credential when it is set; a page that forbids refuses none [F138]', async () => {
   const set = async (credential: string) => {
     const { revision } = await bench.stageOf();
     const body = { credential, revision, ...why };
     return bench.as(BEN, 'PUT', `/api/merchants/${ARGENTINA}`, body);
   };
+  const page = { path: '/users/me', kind: 'html', status: 403, times: 1 };
+  await bench.control('/faults', { body: page });
+  expect(messageOf(await set(tokenOf(ARGENTINA)))).toContain('could not be tried, because upstream did not say whose');
   const invented = `APP_USR-4004001-112026-0000000000000000000000000000ffff-${ARGENTINA}`;
   expect(messageOf(await set(invented))).toContain(`Upstream refuses this credential of ${ARGENTINA} (401)`);
   expect(messageOf(await set(tokenOf(BRAZIL)))).toContain(`is of merchant ${BRAZIL}, not of ${ARGENTINA}`);

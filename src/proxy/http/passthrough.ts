@@ -236,7 +236,7 @@ function failure(error: Error, request: IncomingMessage): ReturnType<typeof refu
   const family = familyOf(request.url ?? '');
   if (code.startsWith('HPE_')) return refused(family, 'bad_answer');
   const harmless = request.method === 'GET' || request.method === 'HEAD' || NOT_CONNECTED.includes(code);
-  return refused(family, harmless ? 'bad_gateway' : 'outcome_unknown');
+  return refused(family, harmless ? 'bad_gateway' : 'no_answer');
 }
 
 /** Error shape by path prefix; any other path has that of payments (`docs/field-notes.md` QR §3). */

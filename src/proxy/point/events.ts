@@ -63,13 +63,14 @@ function foundBy(outcome: UpstreamOutcome): HistoryEvent[] | null {
   return legacyEvents.safeParse(outcome.body).success ? (outcome.body as { events: HistoryEvent[] }).events : null;
 }
 
-/** Statuses of a route that does not exist any more; no other failure shows that legacy has no events. */
+/** Statuses of a route that does not exist any more, a gateway's page included; no other failure shows that legacy has no events. */
 const GONE = [404, 410];
 
 /** True when the merchant's sales are all on orders, and legacy has ended this list. */
 function isOver(ports: Ports, { merchant, operation }: LegacyCall, outcome: UpstreamOutcome): boolean {
   const { stage } = stageInForce(ports.settings, merchant, operation.kind);
-  return stage === 'orders' && outcome.kind === 'answered' && GONE.includes(outcome.status);
+  const status = outcome.kind === 'answered' ? outcome.status : outcome.kind === 'broken' ? outcome.page : undefined;
+  return stage === 'orders' && status !== undefined && GONE.includes(status);
 }
 
 function newestFirst(events: HistoryEvent[]): HistoryEvent[] {

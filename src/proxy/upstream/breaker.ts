@@ -163,8 +163,9 @@ function whoseIs(token: Secret): string {
   return claimedMerchant(token) ?? '';
 }
 
-/** Any answer below 500 shows that upstream works; a lack of Puente's own sockets shows nothing. */
+/** Any answer below 500 shows that upstream works; a gateway's page and a lack of Puente's own sockets show nothing. */
 function resultOf(outcome: UpstreamOutcome): CallResult {
   if (outcome.kind === 'answered') return outcome.status < 500 ? 'success' : 'failure';
+  if (outcome.kind === 'broken' && outcome.page !== undefined) return 'neutral';
   return outcome.kind === 'not_sent' && outcome.cause === NO_FREE_CONNECTION ? 'neutral' : 'failure';
 }

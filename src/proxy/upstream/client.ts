@@ -107,6 +107,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
           // A repeat that is not sent does not undo the first try.
           if (second.kind !== 'not_sent') outcome = second;
         }
+        if (call.method === 'GET') outcome = withoutPage(outcome);
         const status = outcome.kind === 'answered' ? outcome.status : null;
         options.onOutcome?.(call, outcome.kind, status, performance.now() - started);
         return outcome;
@@ -134,6 +135,15 @@ function wasClosed(outcome: UpstreamOutcome): boolean {
 
 /** As undici and Node name it. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+/** Statuses that judge a token, or what it may see; upstream's own come with JSON (`docs/field-notes.md` Orders §1.5, QR §3). */
+const JUDGING: readonly number[] = [401, 403, 404];
+
+/** A gateway's page is no answer to a read (`docs/protocol.md` §3.5); a write that it answers was refused. */
+function withoutPage(outcome: UpstreamOutcome): UpstreamOutcome {
+  if (outcome.kind !== 'answered' || outcome.body !== undefined || !JUDGING.includes(outcome.status)) return outcome;
+  return { kind: 'broken', cause: `${outcome.status} without a JSON body`, page: outcome.status };
+}
 
 function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
   if (method !== 'GET') return 'write';

@@ -41,13 +41,14 @@ export const SHORTEST_READ_MS = 250;
 
 /**
  * `answered`: a complete answer. `not_sent`: proved that no byte of the request left (`docs/protocol.md` §3.5).
- * `broken`: bytes left and no complete, valid answer came; the effect is unknown.
+ * `broken`: bytes left and no complete, valid answer came; the effect is unknown. `page`: of a read, the status of a gateway's
+ * page (401, 403 or 404 without JSON), which shows nothing about the token, what was looked for, or whether upstream works.
  */
 export type UpstreamOutcome =
   | { kind: 'answered'; status: number; retry_after_ms: number | null; body: unknown }
   /** `kept_back`: refused by Puente's breaker, which refuses an immediate retry too. */
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
-  | { kind: 'broken'; cause: string };
+  | { kind: 'broken'; cause: string; page?: number };
 
 /** The port of an upstream: the orders API, or legacy for its reads. */
 export interface Upstream {

@@ -1,7 +1,8 @@
 /** Sales created on legacy, as tills see them; which of them hold a unit: `test/proxy/routing/legacy-sale.test.ts`. */
-import { expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, DEVICE, despiteLearning, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
+import { preference } from './qr-till.ts';
 
 const TILL = 'SUC001POS001';
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
@@ -24,10 +25,13 @@ async function moveTo(stage: string): Promise<void> {
 
 const putSale = (path = ORDERS): Promise<{ status: number }> => bench.till(path, { method: 'PUT', body: sale });
 
-async function ordersAsked(): Promise<number> {
+async function asked(method: string, path: string): Promise<number> {
   const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // the control door's form
-  return requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
+  return requests.filter((request) => request.method === method && request.path === path).length;
 }
+
+const ordersAsked = (): Promise<number> => asked('POST', '/v1/orders');
+const fault = (rule: object): Promise<Answer> => bench.control('/faults', { body: rule });
 
 /** Waits until the metrics show an outcome of proxied sales, which is counted when its row is written. */
 const settled = (outcome: string, count = 1): Promise<unknown> =>
@@ -60,4 +64,53 @@ it('a slash at the end of a sale changes nothing', async () => {
   expect((await bench.till(INTENTS, { body: { amount: 1500 } })).status).toBe(201);
   expect((await bench.till(`${INTENTS}/`, { body: { amount: 1600 } })).status).toBe(409);
   expect(await ordersAsked()).toBe(2);
+});
+
+it('without an answer keeps its terminal on legacy while a page forbids to ask whose token it has [F138]', async () => {
+  await fault({ method: 'POST', path: INTENTS, kind: 'reset', when: 'after' });
+  await fault({ path: '/users/me', kind: 'html', status: 403, times: 'always' });
+  const create = () => bench.till(INTENTS, { body: { amount: 1500 } });
+  expect((await create()).status).toBe(504);
+  await settled('in_doubt');
+  await eventually(
+    () => asked('GET', '/users/me'),
+    (count) => count > 0,
+  );
+  await bench.control('/faults', { method: 'DELETE' });
+  await bench.atTerminal('pay');
+  await moveTo('orders');
+  expect((await create()).status).toBe(201);
+  expect(await ordersAsked()).toBe(0);
+});
+
+describe('a v1 sale by the number of a point of sale, in place of whose record there is a page [F138]', () => {
+  let by_number: string;
+  let lookup: string;
+  beforeEach(async () => {
+    const { results } = (await bench.till(`/pos?external_id=${TILL}`)).body as { results: { id: number }[] }; // upstream's form
+    lookup = `/pos/${results[0]?.id}`;
+    by_number = `/mpmobile/instore/qr/${results[0]?.id}`;
+  });
+
+  it('goes on holding every point of sale on legacy', async () => {
+    await fault({ path: lookup, kind: 'html', status: 404, times: 'always' });
+    expect((await bench.till(by_number, { body: preference() })).status).toBe(200);
+    await settled('open');
+    await eventually(
+      () => asked('GET', lookup),
+      (count) => count > 0,
+    );
+    await moveTo('orders');
+    expect((await putSale()).status).toBe(204);
+    expect(await ordersAsked()).toBe(0);
+  });
+
+  it('does not go to legacy while its code may have work on orders', async () => {
+    await moveTo('orders');
+    expect((await putSale()).status).toBe(204);
+    await moveTo('legacy');
+    await fault({ path: lookup, kind: 'html', status: 404, times: 'always' });
+    expect((await bench.till(by_number, { body: preference() })).status).toBe(503);
+    expect(await asked('POST', by_number)).toBe(0);
+  });
 });

@@ -79,15 +79,28 @@ describe('a payment of ours that nobody told us of', () => {
     expect(await reads(`/v1/payments/${number}`)).toBe(before);
   });
 
-  it('is proxied while it can not be read, and ours as soon as it can', async () => {
+  it.each([
+    ['is answered with an error', { kind: 'error', status: 503, code: 'away' }, 'away'],
+    ['has a page in its place [F138]', { kind: 'html', status: 404 }, '<html>'],
+  ])('is proxied while it %s, and ours as soon as it can be read', async (_name, fault, told) => {
     const reference = freshReference();
     const number = await paidUnseen(reference);
     const path = `/v1/payments/${number}`;
-    await shop.fault({ method: 'GET', path, kind: 'error', status: 503, code: 'away', times: 2 });
+    await shop.fault({ method: 'GET', path, times: 2, ...fault });
     const proxied = await shop.till(path);
-    expect([proxied.status, proxied.text]).toEqual([503, expect.stringContaining('away')]);
+    expect([proxied.status, proxied.text]).toEqual([fault.status, expect.stringContaining(told)]);
     expect(await payment(shop, number)).toMatchObject({ external_reference: reference });
   });
+});
+
+it('a page in place of a payment of ours is no word that there is none [F138]', async () => {
+  const number = await paidUnseen(freshReference());
+  const path = `/v1/payments/${number}`;
+  const known = await payment(shop, number);
+  await refund(shop, number, { amount: 1 }); // its order has changed, so that the payment is read anew
+  await shop.fault({ method: 'GET', path, kind: 'html', status: 404, times: 1 });
+  expect((await shop.till(path)).status).toBe(503);
+  expect(await payment(shop, number)).toMatchObject({ id: known.id, transaction_amount_refunded: 1 });
 });
 
 describe('a payment that is none of ours', () => {

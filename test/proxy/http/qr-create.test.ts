@@ -46,6 +46,17 @@ describe('v1', () => {
     expect(await shop.asked(`/pos/${number}`)).toHaveLength(1);
   });
 
+  it.each([401, 403, 404])(
+    'does not take a page with %i for the word that there is no such till [F138]',
+    async (status) => {
+      const { number } = shop.freshTill();
+      const path = `/mpmobile/instore/qr/${number}`;
+      await shop.fault({ path: `/pos/${number}`, kind: 'html', status });
+      expect((await shop.till(path, { body: preference() })).status).toBe(503);
+      expect((await shop.till(path, { body: preference() })).status).toBe(200);
+    },
+  );
+
   it('asks once for tills that come together', async () => {
     const { number } = shop.freshTill();
     const path = `/mpmobile/instore/qr/${number}`;

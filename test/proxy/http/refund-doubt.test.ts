@@ -52,6 +52,22 @@ describe('a refund whose answer is lost', () => {
   );
 });
 
+it('a refund stays in doubt while pages of a gateway stand in place of its order and its payment [F138]', async () => {
+  const sale = await sellByQr(shop);
+  await shop.fault(LOST);
+  for (const path of [`/v1/orders/${sale.order_id}`, `/v1/payments/${sale.payment}`])
+    await shop.fault({ method: 'GET', path, kind: 'html', status: 404, times: 'always' });
+  const key = { 'x-idempotency-key': 'one' };
+  expect((await refund(shop, sale.payment, { amount: 10 }, key)).status).toBe(504);
+  for (let look = 0; look < 3; look++) {
+    ahead_ms += 10 * 60_000;
+    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(409);
+  }
+  await shop.clearFaults();
+  expect((await refund(shop, sale.payment, { amount: 10 }, key)).body).toMatchObject({ amount: 10 });
+  expect(await refunded(sale)).toBe(10);
+});
+
 describe('a refund that was made', () => {
   it('shows on its merchant order by itself, where neither a read nor an event told of it', async () => {
     await shop.upstreamSettings({ partial_refund_action: 'none' });

@@ -130,6 +130,19 @@ describe('receivers that misbehave', () => {
     expect(written()).toBeLessThan(32 * 1024 ** 2);
   });
 
+  it('those that say 200 and work on are waited for, and not cut while they do [F117]', async () => {
+    const cut: boolean[] = [];
+    const { url } = await receiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      setTimeout(() => {
+        cut.push(socket.destroyed);
+        socket.end('0\r\n\r\n');
+      }, 1_500);
+    });
+    expect(await sender({ timeout_ms: 20_000 }).send(notice(url))).toMatchObject({ outcome: 'delivered' });
+    expect(cut).toEqual([false]);
+  });
+
   it('that hang are cut at the timeout [F117]', async () => {
     const { url } = await receiver(() => {});
     const result = await sender({ timeout_ms: 200 }).send(notice(url));

@@ -363,6 +363,25 @@ it('a client that is closed lets calls under way end, also those that have not l
   await Promise.all(sends);
 });
 
+it.each([401, 403, 404])(
+  "a gateway's page with %i is no answer to a read; of a write it is a refusal [F138]",
+  async (status) => {
+    const page = `HTTP/1.1 ${status} No\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>`;
+    const read = { name: 'get', method: 'GET', path: '/v1/orders/ORD01' } as const;
+    const cause = `${status} without a JSON body`;
+    expect(await outcomeOf((socket) => socket.write(page), read)).toEqual({ kind: 'broken', cause, page: status });
+    expect(await outcomeOf((socket) => socket.write(page))).toMatchObject({
+      kind: 'answered',
+      status,
+      body: undefined,
+    });
+    expect(await outcomeOf((socket) => socket.write(answer(status, '{}')), read)).toMatchObject({
+      kind: 'answered',
+      status,
+    });
+  },
+);
+
 describe('answered', () => {
   it('sends exactly the headers that are named, and the bytes as they are', async () => {
     let text = '';
