@@ -8,9 +8,19 @@ export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_ke
   tables_revision, state, attempts, first_sent_at, boot_id, client_answer, order_id, order_json, order_version,
   payment_id, legacy_state, legacy_state_at, cancel, acknowledged_at, known_by, expires_at, next_check_at, created_at,
   updated_at, revision`;
-/** The columns that a change of a link sets. `sealed_body` and `order_json` are written only when they changed. */
-export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
-  legacy_state, legacy_state_at, cancel, acknowledged_at, known_by, expires_at, next_check_at, updated_at`;
+const LINK_MARKS = 'acknowledged_at, known_by';
+const LINK_CHANGE = `${LINK_MARKS}, state, attempts, first_sent_at, client_answer, order_version, legacy_state,
+  legacy_state_at, cancel, expires_at, next_check_at, updated_at` as const;
+/**
+ * The columns that each write of a link sets: SQLite writes the indexes of all named columns, also where the value stays.
+ * `mark_link`: what became of a sale's answers, which leaves the sale as it was, its `updated_at` too. The others write
+ * `sealed_body` and `order_json` too, when they changed.
+ */
+export const LINK_WRITES = {
+  mark_link: LINK_MARKS,
+  update_link: LINK_CHANGE,
+  place_link: `${LINK_CHANGE}, order_id, payment_id`,
+} as const;
 export const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
 /** Links of a merchant, a till's reference, and at most so many. */
 export const OF_CLIENT_REFERENCE = `merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`;

@@ -6,7 +6,7 @@ import type { NewNotice } from '../proxy/records/notices.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
-import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './conditions.ts';
+import { HOLDING, LINK, LINK_WRITES, LIVE, NEWEST_RETRIABLE, namesIn, RETRIABLE, SALE } from './conditions.ts';
 import type { HandOut, Locks, Reader, ReadKind, Step, StoreMethods, Value, Writer } from './engine.ts';
 import { endOfEvent } from './notices.ts';
 import {
@@ -247,10 +247,12 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   );
   return {
     async saveLink(link, change, extra = {}) {
-      const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
+      const wanted: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
+      const write = narrowestWrite(wanted, link);
+      const next = write === MARK ? { ...wanted, updated_at: link.updated_at } : wanted;
       const { notices = [] } = extra;
       const steps: Step[] = [
-        { write: 'update_link', values: valuesOfChange(next, link), changes: 1 },
+        stepOfChange(next, link, write),
         ...notices.flatMap(noticeSteps),
         ...(next.order_id !== link.order_id || extra.recall_events === true ? [unparking(next, now())] : []),
         ...(extra.event === undefined ? [] : endOfEvent(extra.event)),
@@ -328,13 +330,31 @@ function unparking({ reference_sent, order_id }: Link, at: number): Step {
   return { write: 'unpark', values: [at, order_id, reference_sent] };
 }
 
-const changeValues = valuesIn(LINK_CHANGE);
+type LinkWrite = typeof MARK | typeof UPDATE | typeof PLACE;
 
-/** The values of `update_link`; a large column is included only when it changed. */
-function valuesOfChange(next: Link, link: Link): Value[] {
+const MARK = linkWrite('mark_link', LINK_WRITES.mark_link);
+const UPDATE = linkWrite('update_link', LINK_WRITES.update_link);
+const PLACE = linkWrite('place_link', LINK_WRITES.place_link);
+
+function linkWrite<Columns extends string>(write: keyof typeof LINK_WRITES, columns: Columns) {
+  return { write, columns: namesIn(columns), values: valuesIn(columns) };
+}
+
+/** The write that sets no more columns than it must. */
+function narrowestWrite(next: Link, link: Link): LinkWrite {
+  const changed = [...PLACE.columns, 'order', 'sealed_body'].filter(
+    (name) => name !== 'updated_at' && Reflect.get(next, name) !== Reflect.get(link, name),
+  );
+  if (changed.length > 0 && changed.every((name) => MARK.columns.includes(name))) return MARK;
+  return changed.includes('order_id') || changed.includes('payment_id') ? PLACE : UPDATE;
+}
+
+/** A large column is included only when it changed. */
+function stepOfChange(next: Link, link: Link, { write, values }: LinkWrite): Step {
   const body = next.sealed_body === link.sealed_body ? [0, null] : [1, exactBytes(next.sealed_body)];
   const order = next.order === link.order ? [0, null] : [1, jsonOf(next.order)];
-  return [...changeValues(next), ...body, ...order, link.legacy_id, link.revision];
+  const large = write === MARK.write ? [] : [...body, ...order];
+  return { write, values: [...values(next), ...large, link.legacy_id, link.revision], changes: 1 };
 }
 
 /** A notice supersedes undelivered ones of the same topic and id. */

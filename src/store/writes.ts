@@ -15,7 +15,7 @@ import {
   INCIDENT_NOTED,
   LINES_PASSED,
   LINK,
-  LINK_CHANGE,
+  LINK_WRITES,
   LISTED,
   LIVE,
   MOST_ALERTS,
@@ -52,6 +52,13 @@ function insertGrowth(where: string): string {
       AND delivered.receiver = ? AND delivered.state = 'delivered' ORDER BY delivered.sequence DESC LIMIT 1), 1)
     AND NOT EXISTS (SELECT 1 FROM alerts AS waiting WHERE waiting.incident_id = incidents.id
       AND waiting.receiver = ? AND waiting.state = 'pending')`;
+}
+
+/** Values: the columns; for each of two large columns 0 or 1 (changed) and its value; the link and its revision. */
+function updateLink(columns: string): string {
+  return `UPDATE links SET ${settingEach(columns)}, revision = revision + 1,
+    sealed_body = CASE WHEN ? = 1 THEN ? ELSE sealed_body END,
+    order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END WHERE legacy_id = ? AND revision = ?`;
 }
 
 const { pull_links, ...worded } = writesIn({
@@ -149,10 +156,9 @@ const declared = {
       AND ${STILL_THERE} AND ${UNUSED}`,
   }),
   ...changing([{ kind: 'link', at: -2 }], {
-    /** Values: the columns; for each of two large columns 0 or 1 (changed) and its value; the link and its revision. */
-    update_link: `UPDATE links SET ${settingEach(LINK_CHANGE)}, revision = revision + 1,
-      sealed_body = CASE WHEN ? = 1 THEN ? ELSE sealed_body END,
-      order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END WHERE legacy_id = ? AND revision = ?`,
+    mark_link: `UPDATE links SET ${settingEach(LINK_WRITES.mark_link)}, revision = revision + 1 WHERE legacy_id = ? AND revision = ?`,
+    update_link: updateLink(LINK_WRITES.update_link),
+    place_link: updateLink(LINK_WRITES.place_link),
   }),
   ...changing([{ kind: 'link', at: 0 }], {
     /** A till that got an error or no answer does not have the id in the notice: an acknowledgement proves nothing. */

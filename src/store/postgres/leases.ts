@@ -38,15 +38,16 @@ export function isFree(what: Leased, id: string): string {
  * by NOT IN and by IN with OR, which hash: the planner expects one row, and would join each of hundreds with all others. The values are those
  * of `chosen`, and this store's name.
  * @param chosen a SELECT of a table, whose row's id is `key`. It locks its rows and skips locked ones; or, where it
- * reads a backlog again and again, leaves that to `locked`: a SELECT by `fresh.id`, for rows without a lease only.
+ * reads a backlog again and again, leaves that to `locked`: a SELECT by `fresh`, for rows without a lease only. Then rows
+ * that another store takes meanwhile count in the limit, and a held row is returned as it was when the read began.
  */
-export function claimOf(what: Leased, key: string, chosen: string, locked = 'SELECT fresh.id'): string {
+export function claimOf(what: Leased, key: string, chosen: string, locked = 'SELECT fresh.lease_id AS id'): string {
   return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
       SELECT mine.id FROM chosen CROSS JOIN me CROSS JOIN LATERAL (SELECT leases.id FROM leases
         WHERE leases.what = '${what}' AND leases.id = CAST(chosen.${key} AS TEXT) AND leases.holder = me.holder
         AND leases.until > clock_timestamp() + interval '${LEASE_SECONDS / 2} seconds' OFFSET 0) AS mine
     ), fresh AS (
-      SELECT CAST(${key} AS TEXT) AS id FROM chosen WHERE CAST(${key} AS TEXT) NOT IN (SELECT held.id FROM held)
+      SELECT CAST(${key} AS TEXT) AS lease_id, chosen.* FROM chosen WHERE CAST(${key} AS TEXT) NOT IN (SELECT held.id FROM held)
     ), taken AS (
       INSERT INTO leases (what, id, holder, until)
       SELECT '${what}', free.id, me.holder, clock_timestamp() + interval '${LEASE_SECONDS} seconds'

@@ -46,9 +46,18 @@ export function clientFor(
   return client;
 }
 
-/** Connects when a connection is first needed. `bigint` and `numeric` are read as numbers, texts by `restored`. */
+/**
+ * Connects when a connection is first needed. `bigint` and `numeric` are read as numbers, texts by `restored`.
+ * @throws PuenteError store_unusable with a driver that lacks `KNOWN`.
+ */
 export function openPool(url: string, settings: PoolSettings): Pool {
   const { connections, connect_timeout_ms, statement_timeout_ms } = settings;
+  const { connection } = new Client();
+  if (!KNOWN.every((name) => name in connection)) {
+    const message =
+      'The installed driver `pg` lists no prepared statements: install the version that package.json names.';
+    throw new PuenteError('store_unusable', message);
+  }
   const pool = new Pool({
     connectionString: url,
     max: connections,
@@ -71,8 +80,11 @@ export function openPool(url: string, settings: PoolSettings): Pool {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    // Whatever the user's default has become since the start: a unit reads what was committed before its locks.
-    client.query(`SET default_transaction_isolation = 'read committed'`).catch(() => undefined);
+    // Whatever the user's default has become since the start: a unit reads what was committed before its locks. Not
+    // `onConnect`, which would wait for the answer: a heartbeat has no time for it (`beatLimits`).
+    client
+      .query(`SET default_transaction_isolation = 'read committed'`)
+      .catch((error: unknown) => client.emit('error', error));
   });
   return pool;
 }
@@ -119,8 +131,12 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
 /** A named statement that is prepared when a connection first needs it. */
 export type Prepared = QueryConfig & { name: string };
 
-/** The driver keeps the statements of a connection by name, which its types lack. */
-type Known = Record<'parsedStatements' | 'submittedNamedStatements', Record<string, string>>;
+/**
+ * The driver keeps the statements of a connection by name, which its types lack. `package.json` names one version of it:
+ * `inOneTransaction` depends on these records, and on what `Query.submit` sends.
+ */
+const KNOWN = ['parsedStatements', 'submittedNamedStatements'] as const;
+type Known = Record<(typeof KNOWN)[number], Record<string, string>>;
 
 /**
  * Runs the statements as one transaction, without `BEGIN` and `COMMIT`: only the last is followed by a Sync, at which the server
@@ -137,7 +153,9 @@ export function inOneTransaction(client: PoolClient, statements: readonly Prepar
       for (const statement of statements) {
         const { name } = statement;
         if (!(name in known.parsedStatements || name in known.submittedNamedStatements)) added.push(name);
-        new Query(statement).submit(inner);
+        // The driver returns the error of a name that has another text already; its types lack that.
+        const refused: unknown = new Query(statement).submit(inner);
+        if (refused instanceof Error) throw refused;
       }
       connection.sync();
       return null;

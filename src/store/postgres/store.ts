@@ -172,8 +172,9 @@ const FREE = {
   AND NOT ${isFree('notice', 'older.id')} OFFSET 0)`,
     names: 2,
     lock: '',
-    /** What supersedes a notice waits until its lease can be seen. OFFSET: by its key, as in `isFree`. */
-    locked: `SELECT notices.id FROM notices WHERE notices.id = fresh.id AND ${unindexed('notices.state')} = 'pending' OFFSET 0 ${LOCK}`,
+    /** What supersedes a notice waits until its lease can be seen; one that was tried meanwhile is not due. */
+    locked: `SELECT notices.id FROM notices WHERE notices.id = fresh.id AND ${unindexed('notices.state')} = 'pending'
+  AND notices.next_attempt_at = fresh.next_attempt_at ${LOCK}`,
   },
 };
 

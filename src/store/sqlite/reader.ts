@@ -181,12 +181,13 @@ function keptRows(kind: CachedKind) {
   };
 }
 
-/** The same methods with the cache before the file; a search by the till's reference reads ids alone. */
-export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 'token' | 'link'>>(
-  methods: Methods,
-  reader: Reader,
-  known: () => KnownRows,
-): Methods & Pick<StoreMethods, 'merchantWithToken' | 'linksByClientReference'> {
+/** More rows of one search would take the places of sales that tills poll. */
+const CACHED_OF_SEARCH = 100;
+
+/** The same methods with the cache before the file; a search by the till's reference reads the ids of its rows first. */
+export function withKnownRows<
+  Methods extends Pick<StoreMethods, 'merchant' | 'token' | 'link' | 'linksByClientReference'>,
+>(methods: Methods, reader: Reader, known: () => KnownRows): Methods & Pick<StoreMethods, 'merchantWithToken'> {
   const found = reader.prepare<[string, string, number], { legacy_id: string }>(
     `SELECT legacy_id FROM links WHERE ${OF_CLIENT_REFERENCE}`,
   );
@@ -200,7 +201,9 @@ export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 't
     token,
     link,
     async linksByClientReference(...values) {
-      const links = await Promise.all(found.all(...values).map(({ legacy_id }) => link(legacy_id)));
+      const ids = found.all(...values);
+      if (ids.length > CACHED_OF_SEARCH) return methods.linksByClientReference(...values);
+      const links = await Promise.all(ids.map(({ legacy_id }) => link(legacy_id)));
       return links.filter((one) => one !== null);
     },
     async merchantWithToken(merchant_id, fingerprint) {

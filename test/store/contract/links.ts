@@ -39,6 +39,27 @@ export function linkTests(harness: Harness): void {
     expect((await store.links.link(link.legacy_id))?.held).toEqual(held);
   });
 
+  it('notes that a till knows a sale, and leaves all else of the sale as it was, its time too', async () => {
+    const order = { id: orderId(1), status: 'at_terminal' };
+    const placed = { state: 'LIVE', order_id: order.id, order, updated_at: NOON + 1 } as const;
+    const link = await store.links.saveLink(await opened(store), placed);
+    const history = await store.history.linkHistory(link.legacy_id);
+    const marks = { known_by: 'till', acknowledged_at: NOON + 2 } as const;
+    const marked = await store.links.saveLink(link, { ...marks, updated_at: NOON + 3 });
+    expect(marked).toEqual({ ...link, ...marks, revision: link.revision + 1 });
+    expect(await store.links.link(link.legacy_id)).toEqual(marked);
+    expect(await store.history.linkHistory(link.legacy_id)).toEqual(history);
+    await expect(store.links.saveLink(link, { known_by: 'notice' })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('changes the payment alone: the new one finds the sale, the old one no more, and its order as before', async () => {
+    const link = await store.links.saveLink(await opened(store), { order_id: orderId(1), payment_id: '81' });
+    const saved = await store.links.saveLink(link, { payment_id: '82' });
+    expect(await store.links.linkByPayment('82')).toEqual(saved);
+    expect(await store.links.linkByPayment('81')).toBeNull();
+    expect(await store.links.linkByOrder(orderId(1))).toEqual(saved);
+  });
+
   it('refuses a change on an old revision and changes nothing', async () => {
     const link = await opened(store);
     const saved = await store.links.saveLink(link, { attempts: 1 });

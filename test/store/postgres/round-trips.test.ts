@@ -6,6 +6,7 @@ import { createIntent } from '../../../src/proxy/point/create.ts';
 import { getIntent } from '../../../src/proxy/point/read.ts';
 import { byIntent, chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
 import { slotOf } from '../../../src/proxy/sales/link.ts';
+import { inOneTransaction, openPool, withConnection } from '../../../src/store/postgres/pool.ts';
 import { callOf, createStand, creates, meetMerchant, TOKEN } from '../../proof/stand.ts';
 import { MERCHANT, NOON, newSale, TERMINAL } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
@@ -60,6 +61,25 @@ describe('on a server', () => {
     const queries: unknown[] = sent.mock.calls.map(([query]) => query);
     expect(queries.filter((query) => query instanceof pg.Query)).toHaveLength(2);
     expect(queries.filter((query) => typeof query === 'string' && !query.startsWith('SET'))).toEqual([]);
+  });
+
+  it('a statement with the name of another is refused, with all of its transaction', async () => {
+    const pool = openPool(await server.database(), {
+      connections: 1,
+      connect_timeout_ms: 9_000,
+      statement_timeout_ms: 9_000,
+    });
+    const run = (...texts: string[]) =>
+      withConnection(pool, (client) =>
+        inOneTransaction(
+          client,
+          texts.map((text) => ({ name: 'one', text, values: [] })),
+        ),
+      );
+    await run('CREATE TABLE one (id INTEGER)').catch(() => undefined);
+    await expect(run('INSERT INTO one VALUES (1)', 'INSERT INTO one VALUES (2)')).rejects.toThrow(/must be unique/);
+    expect((await pool.query('SELECT id FROM one')).rows).toEqual([]);
+    await pool.end();
   });
 
   it('a read of a sale that is over asks once; the first one also writes that its till has heard of it', async () => {

@@ -274,6 +274,23 @@ describe('stores of several processes', () => {
     expect([renewed[0], renewed[2]]).toEqual([first[0], first[2]]);
   });
 
+  it('lock a notice when they take it, and not at each look at a backlog', async () => {
+    const [store] = await open(1);
+    if (store === undefined) throw new Error('no store is open');
+    for (const number of [1, 2, 3]) {
+      const link = await opened(store, { unit: `PAX_A910__${number}` });
+      await store.links.saveLink(link, {}, { notices: [newNotice(link, `${number}`)] });
+    }
+    const look = async () => {
+      expect(await store.notices.dueNotices(NOON, 9)).toHaveLength(3);
+      return server.run(url, 'SELECT id, xmin, xmax FROM notices ORDER BY id');
+    };
+    const unlocked = await server.run(url, 'SELECT id, xmin, xmax FROM notices ORDER BY id');
+    const first = await look();
+    expect(first).not.toEqual(unlocked);
+    expect(await look()).toEqual(first);
+  });
+
   it('do not merge a hint into one that another has taken', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;

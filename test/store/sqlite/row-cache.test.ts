@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';
 import { createKnownRows } from '../../../src/store/sqlite/reader.ts';
 import { type CachedKind, type Write, writes } from '../../../src/store/writes.ts';
+import { MERCHANT, opened } from '../contract/harness.ts';
+import { openOwnStore } from './kit.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
 
@@ -158,6 +160,35 @@ describe('known links', () => {
     expect(await look('a', null)).toBeNull();
     await rows.during(unitOf('insert_link'), Promise.resolve());
     expect(await look('a')).toEqual({ id: 'a' });
+  });
+});
+
+describe('links of a search', () => {
+  const FEW = 100;
+
+  it('are kept while they are few; more are read past the cache, and take no place of a sale that a till polls', async () => {
+    const store = await openOwnStore();
+    const openAll = (client_reference: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          opened(store, { client_reference, unit: `${client_reference}${index}` }),
+        ),
+      );
+    await openAll('few', FEW);
+    await openAll('many', FEW + 1);
+    const search = async (reference: string, count: number) => {
+      const links = await store.history.linksByClientReference(MERCHANT, reference, 1_001);
+      expect(links).toHaveLength(count);
+      return links;
+    };
+    const kept = await search('few', FEW);
+    const passed = await search('many', FEW + 1);
+    for (const [index, link] of (await search('few', FEW)).entries()) expect(link).toBe(kept[index]);
+    for (const [index, link] of (await search('many', FEW + 1)).entries()) {
+      expect(link).toEqual(passed[index]);
+      expect(link).not.toBe(passed[index]);
+    }
+    await store.close();
   });
 });
 
