@@ -184,8 +184,11 @@ export interface SalePage<Row> {
 }
 
 export interface MoveStore {
-  /** @param bulk that proposes it, as it is afterwards: both are written, or neither. @throws PuenteError conflict. */
-  saveProposal(proposal: Proposal, audit: AuditEntry | null, bulk?: BulkMove): Promise<void>;
+  /**
+   * @param newest_seen of a new one: as for `appendAudit`. @param bulk that proposes it, as it is afterwards: both are
+   * written, or neither. @throws PuenteError conflict.
+   */
+  saveProposal(proposal: Proposal, audit: AuditEntry | null, newest_seen?: number, bulk?: BulkMove): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */
   proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;

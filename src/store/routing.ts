@@ -98,18 +98,20 @@ function valuesOfChange(change: LegacySaleChange, now: number, id: string): Valu
 // Moves of merchants: proposals that wait for a second person, and bulk moves.
 
 /**
- * `saveProposal` @throws PuenteError conflict when the proposal is decided or its bulk move changed, `saveBulkMove` when
- * the stored revision is another. Lists are newest first.
+ * `saveProposal` @throws PuenteError conflict when the proposal is decided, its merchant has a line after `newest_seen`, or its
+ * bulk move was changed; `saveBulkMove` when the stored revision is another. Lists are newest first.
  */
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
   const bulkMove = one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf);
   return {
-    async saveProposal(one, audit, bulk) {
-      const result = await writer.commit(unitOf(partSteps({ proposal: one, bulk }, now()), audit));
+    async saveProposal(one, audit, newest_seen, bulk) {
+      const unit = unitOf(partSteps({ proposal: one, bulk }, now()), audit);
+      const result = await writer.commit(newest_seen === undefined ? unit : { ...unit, newest_seen });
       if (result.kind === 'done') return;
-      throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
+      if (newest_seen === undefined) throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
+      throw new PuenteError('conflict', say('refusal.decided_meanwhile', { merchant: one.merchant_id }));
     },
     proposal: one(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`, proposalOf),
     async proposals(filter, limit) {

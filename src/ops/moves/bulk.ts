@@ -8,7 +8,7 @@ import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
-import { reasonOf } from '../audit.ts';
+import { newestOf, reasonOf } from '../audit.ts';
 import { listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { inAnyCase, is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
@@ -284,6 +284,7 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const target = moveTarget.parse({ ...bulk.move, ...item.own });
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
+  const seen = await newestOf(ports, item.merchant_id);
   const before = await merchantOf(ports, item.merchant_id);
   if (isBack(bulk.move, item) && target.kind === undefined) return attemptBack(ports, bulk, item, before);
   const judged = await judgeFor(ports, before, target, person);
@@ -301,7 +302,7 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const changes = joined(judgement.preview.changes_said, 'bulk.changes');
   const now = ports.clock.now();
   if (judgement.needs === 'approval')
-    await propose(ports, item.merchant_id, target, bulk.reason, person, {}, (id) =>
+    await propose(ports, item.merchant_id, target, bulk.reason, person, seen, {}, (id) =>
       withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
     );
   else {

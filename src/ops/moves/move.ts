@@ -4,6 +4,7 @@ import type { Said } from '../../error.ts';
 import type { BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
+import { newestOf } from '../audit.ts';
 import { reason } from '../fields.ts';
 import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
@@ -62,6 +63,7 @@ export async function moveStage(
   extra: Record<string, unknown> = {},
 ): Promise<MoveAnswer> {
   const { reason: why, revision: expected, new: made, ...target } = change;
+  const seen = await newestOf(ports, id);
   const before = await merchantToChange(ports, id, { new: made }, unitsOf(target));
   const judged = await judgeFor(ports, before, target, person);
   refuseOtherRevision(before, expected);
@@ -69,7 +71,7 @@ export async function moveStage(
   if (changesNothing(judged, made))
     return { result: 'unchanged', ...merchantView(ports, before), judgement: judged.judgement };
   if (judged.judgement.needs === 'approval') {
-    const proposed = await propose(ports, id, target, why, person, extra);
+    const proposed = await propose(ports, id, target, why, person, seen, extra);
     return { result: 'proposed', merchant_name: before.settings.name, proposed, judgement: judged.judgement };
   }
   return { result: 'moved', ...(await makeMove(ports, judged, why, person, extra)) };

@@ -1,19 +1,22 @@
 /** Two processes on one store, whose operators decide the same in one moment: each is told what became of it, and nothing is made twice or by halves. */
+import { createSecretKey } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newestOf } from '../../../src/ops/audit.ts';
 import { HOUR_MS } from '../../../src/ops/fields.ts';
 import { abortBrownout, scheduleBrownout, viewBrownouts } from '../../../src/ops/moves/brownouts.ts';
 import { abortBulk, bulkAsk, startBulk, startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
-import { rollBack } from '../../../src/ops/moves/move.ts';
+import { moveStage, rollBack } from '../../../src/ops/moves/move.ts';
 import { approveMove, declineMove, propose, viewProposals } from '../../../src/ops/moves/proposals.ts';
 import { changeRamp } from '../../../src/ops/moves/ramp.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 import type { StoreMethods } from '../../../src/store/engine.ts';
+import { usualKeeping } from '../../engines/keeping.ts';
 import { BEN, EVA, eventually } from '../../kit.ts';
 import { portsAt } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { newBulk } from '../../store/contract/moves.ts';
-import { openOwnStore } from '../../store/sqlite/kit.ts';
+import { newFolder } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
 const MERCHANTS = ['700100200', '700100300', '700100400'] as const;
@@ -23,16 +26,30 @@ const page = { skip: 0, limit: 500 };
 const signal = new AbortController().signal;
 const because = { reason: 'tills stand still', new: false };
 
+const keeping = usualKeeping();
+const key = createSecretKey(Buffer.alloc(32, 7));
+/** That of the other process; a file has one process, and so one store. */
 let store: Store;
+let of_first: Store;
+let folder: ReturnType<typeof newFolder>;
 /** What the other process does before one write or read of the first one; once. */
 let meanwhile: Partial<Record<keyof StoreMethods, () => Promise<unknown>>>;
 
 beforeEach(async () => {
   meanwhile = {};
-  store = await openOwnStore({ now: () => NOON });
+  folder = newFolder();
+  const data_dir = folder.file('');
+  const on_server = Object.keys(await keeping.settings(data_dir)).length > 0;
+  await keeping.make(data_dir, NOON);
+  store = await keeping.open(data_dir, key);
+  of_first = on_server ? await keeping.open(data_dir, key) : store;
   for (const id of MERCHANTS) await put(id, 'legacy');
 });
-afterEach(() => store.close());
+afterEach(async () => {
+  await Promise.all([...new Set([store, of_first])].map((one) => one.close()));
+  await keeping.drop(folder.file(''));
+  folder.remove();
+});
 
 async function put(id: string, stage: Stage): Promise<void> {
   const settings = merchantSettings.parse({ stage });
@@ -43,13 +60,13 @@ async function put(id: string, stage: Stage): Promise<void> {
 
 /** A process; `meanwhile` happens in the middle of its work alone. */
 function first_process(settings: Partial<Ports['settings']['moves']> = {}): Ports {
-  const { merchants, moves } = store;
+  const { merchants, moves } = of_first;
   const before = async (name: keyof typeof meanwhile): Promise<void> => {
     const act = meanwhile[name];
     delete meanwhile[name];
     await act?.();
   };
-  const interrupted = withMethods(store, {
+  const interrupted = withMethods(of_first, {
     merchant: async (id) => before('merchant').then(() => merchants.merchant(id)),
     saveMerchant: async (...of) => before('saveMerchant').then(() => merchants.saveMerchant(...of)),
     saveProposal: async (...of) => before('saveProposal').then(() => moves.saveProposal(...of)),
@@ -64,12 +81,13 @@ function other_process(settings: Partial<Ports['settings']['moves']> = {}, of = 
 }
 
 const stageOf = async (id: string = first) => (await store.merchants.merchant(id))?.settings.stage;
+const newest = () => newestOf({ store }, first);
 const decisions = async (subject: string = first) =>
   (await store.audit.auditsOf({ subject }, 9)).map(({ action }) => action).filter((action) => action !== 'made');
 
 describe('an approval', () => {
   const approved = (ports: Ports, id: string) => approveMove(ports, id, 'agreed', EVA);
-  const proposed = async () => (await propose(other_process(), first, TO_SHADOW, 'first look', BEN)).id;
+  const proposed = async () => (await propose(other_process(), first, TO_SHADOW, 'first look', BEN, await newest())).id;
 
   it('of a move that is declined meanwhile moves nothing, and says so', async () => {
     const id = await proposed();
@@ -84,7 +102,16 @@ describe('an approval', () => {
 
   it.each(['merchant', 'saveMerchant'] as const)('is undone by no later one of a rollback (before %s)', async (at) => {
     await put(first, 'shadow');
-    const id = (await propose(other_process(), first, { stage: 'canary', share: 5, override: true }, 'week 1', BEN)).id;
+    const id = (
+      await propose(
+        other_process(),
+        first,
+        { stage: 'canary', share: 5, override: true },
+        'week 1',
+        BEN,
+        await newest(),
+      )
+    ).id;
     meanwhile[at] = () => rollBack(other_process(), first, because, BEN);
     await expect(approved(first_process(), id)).rejects.toMatchObject({
       code: 'refused',
@@ -95,11 +122,54 @@ describe('an approval', () => {
 
   it('that comes with a rollback withdraws the move in its process, and the rollback is answered as made', async () => {
     await put(first, 'shadow');
-    const id = (await propose(other_process(), first, { stage: 'canary', share: 5, override: true }, 'week 1', BEN)).id;
+    const id = (
+      await propose(
+        other_process(),
+        first,
+        { stage: 'canary', share: 5, override: true },
+        'week 1',
+        BEN,
+        await newest(),
+      )
+    ).id;
     meanwhile.saveProposal = () => approved(other_process(), id).catch(() => undefined);
     expect(await rollBack(first_process(), first, because, BEN)).toMatchObject({ result: 'rolled_back' });
     expect(await viewProposals(other_process(), {})).toMatchObject([{ state: 'withdrawn' }]);
   });
+});
+
+describe('a move that needs a second person', () => {
+  const SECOND = { second_approver: true };
+  const canary = { stage: 'canary', share: 5, override: true, reason: 'week 1', new: false } as const;
+  const moved = (ports: Ports, revision: number) => moveStage(ports, first, { ...canary, revision }, EVA);
+
+  it('is not proposed when its merchant is rolled back in the moment in which it is written', async () => {
+    await put(first, 'shadow');
+    meanwhile.saveProposal = () => rollBack(other_process(), first, because, BEN);
+    await expect(moved(first_process(SECOND), 2)).rejects.toMatchObject({ code: 'conflict' });
+    expect([await viewProposals(other_process(), {}), await decisions()]).toEqual([[], ['rollback']]);
+  });
+
+  it('waits once, whichever of two processes proposes it first', async () => {
+    await put(first, 'shadow');
+    meanwhile.saveProposal = () => moved(other_process(SECOND), 2);
+    await expect(moved(first_process(SECOND), 2)).rejects.toMatchObject({
+      code: 'refused',
+      said: [{ code: 'refusal.proposed', facts: { name: EVA.name } }],
+    });
+    const both = await Promise.allSettled(MERCHANTS.slice(1).flatMap((id) => twice(id)));
+    const outcomes = (of: typeof both) => of.map(({ status }) => status).toSorted();
+    expect([outcomes(both.slice(0, 2)), outcomes(both.slice(2))]).toEqual([
+      ['fulfilled', 'rejected'],
+      ['fulfilled', 'rejected'],
+    ]);
+    expect(await viewProposals(other_process(), {})).toHaveLength(3);
+  });
+
+  function twice(id: string): Promise<unknown>[] {
+    const proposed = (ports: Ports) => moveStage(ports, id, { ...canary, revision: 1 }, EVA);
+    return [proposed(first_process(SECOND)), proposed(other_process(SECOND))];
+  }
 });
 
 describe('a bulk move', () => {
@@ -145,6 +215,19 @@ describe('a bulk move', () => {
     expect(await viewProposals(other_process(), { state: 'waiting' })).toHaveLength(3);
   });
 
+  it('proposes no move of a merchant that is rolled back in that moment', async () => {
+    const second = { second_approver: true };
+    await put(first, 'shadow');
+    const target = { stage: 'canary', share: 5, override: true } as const;
+    const ask = { target, merchants: [...MERCHANTS], reason: 'wave 2', new: false };
+    const { id } = await startBulk(other_process(second), ask, EVA);
+    meanwhile.saveProposal = () => rollBack(other_process(), first, because, BEN);
+    await run(first_process(second), id);
+    expect(await states(id)).toEqual(['skipped', 'proposed', 'proposed']);
+    const waits = await viewProposals(other_process(), { state: 'waiting' });
+    expect(waits.map(({ merchant_id }) => merchant_id).toSorted()).toEqual(MERCHANTS.slice(1));
+  });
+
   it('to legacy takes all of a fleet there today, whatever the usual budget is, unless it was given one', async () => {
     for (const id of MERCHANTS) await put(id, 'orders');
     const ports = other_process({ bulk_per_day: 1 });
@@ -173,7 +256,7 @@ describe('a bulk move', () => {
       const merchant = newMerchant({ id, settings, sealed_notice_url: null, sealed_notice_secret: null });
       await store.merchants.saveMerchant(merchant, 1, { ...auditOf('made'), subject: id });
     }
-    await propose(other_process(), first, { stage: 'orders', override: true }, 'week 2', BEN);
+    await propose(other_process(), first, { stage: 'orders', override: true }, 'week 2', BEN, await newest());
     const back = { target: TO_LEGACY, merchants: [...MERCHANTS], reason: 'orders fails', new: false };
     const { id } = await startBulk(other_process(), back, BEN);
     await run(other_process({}, withMethods(store, { traffic: fails, merchants: fails })), id);

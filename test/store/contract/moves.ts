@@ -117,6 +117,18 @@ function itKeepsProposals(harness: Harness): void {
     expect([(await erase()).proposals, (await store.upkeep.holdings(MERCHANT)).proposals]).toEqual([2, 0]);
   });
 
+  it('takes no proposal of a merchant about which a line was written since it was judged', async () => {
+    await store.merchants.saveMerchant(newMerchant(), 0, { ...auditOf('made'), subject: MERCHANT });
+    const line = { ...auditOf('move proposed'), subject: MERCHANT };
+    await expect(store.moves.saveProposal(newProposal('one'), line, 0)).rejects.toMatchObject({
+      code: 'conflict',
+      said: [{ code: 'refusal.decided_meanwhile', facts: { merchant: MERCHANT } }],
+    });
+    expect(await store.moves.proposal('one')).toBeNull();
+    await store.moves.saveProposal(newProposal('one'), line, 1);
+    expect(await store.moves.proposal('one')).toMatchObject({ state: 'waiting' });
+  });
+
   it('lets a proposal be decided once', async () => {
     await store.moves.saveProposal(newProposal('one'), auditOf('proposed'));
     const decided = (state: 'approved' | 'declined', who: string) =>
@@ -194,7 +206,11 @@ function itKeepsBulkMoves(harness: Harness): void {
   it('writes a proposal with the move that it was about, or with the bulk move that proposes it, or neither', async () => {
     const bulk = await store.moves.saveBulkMove(newBulk('one'), 0, null);
     const propose = (revision: number) =>
-      store.moves.saveProposal(newProposal('one'), auditOf('proposed'), { ...bulk, revision, detail: 'proposed one' });
+      store.moves.saveProposal(newProposal('one'), auditOf('proposed'), 0, {
+        ...bulk,
+        revision,
+        detail: 'proposed one',
+      });
     await expect(propose(7)).rejects.toMatchObject({ code: 'conflict' });
     expect([await store.moves.proposal('one'), await store.moves.bulkMove('one')]).toEqual([null, bulk]);
     await propose(1);
