@@ -192,8 +192,11 @@ export interface MoveStore {
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */
   proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;
-  /** `expected_revision` 0 writes a new one. @throws PuenteError conflict. */
-  saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
+  /**
+   * `expected_revision` 0 writes a new one. @param newest of a new ramp: the id of the newest ramp that its start rests on, empty
+   * for none. @throws PuenteError conflict, also when another ramp was started since.
+   */
+  saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null, newest?: string): Promise<BulkMove>;
   bulkMove(id: string): Promise<BulkMove | null>;
   /** Newest first. */
   bulkMoves(filter: BulkFilter, limit: number): Promise<BulkMove[]>;

@@ -24,7 +24,7 @@ import {
   type Value,
   type Writer,
 } from './engine.ts';
-import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
+import { jsonOf, type PageValues, pageOf, parsing, RAMPS_LOCK, readsOf, rowLock, valuesIn } from './rows.ts';
 
 /**
  * `saveLegacySale` @throws PuenteError not_found for an id without a row, or in another state. Times are epoch ms; lists by reference are
@@ -122,10 +122,11 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       const sql = (where: string) => `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
       return (await run<Parameters<typeof proposalOf>[0]>(conditions, sql, limit)).map(proposalOf);
     },
-    async saveBulkMove(one, expected_revision, audit) {
+    async saveBulkMove(one, expected_revision, audit, newest) {
       const updated_at = now();
-      const steps = [bulkStep(one, expected_revision, updated_at)];
-      const result = await writer.commit(unitOf({ steps, alone: [rowLock(one.id)] }, audit));
+      const steps = [bulkStep(one, expected_revision, updated_at, newest)];
+      const alone = [rowLock(one.id), ...(newest === undefined ? [] : [RAMPS_LOCK])];
+      const result = await writer.commit(unitOf({ steps, alone }, audit));
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
       throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
     },
@@ -159,9 +160,9 @@ const bulkChange = valuesIn(BULK_CHANGE);
 
 /**
  * Inserts a bulk move when 0 is expected; otherwise the unit is a conflict unless the stored revision is the expected
- * one. @param updated_at epoch ms.
+ * one. @param updated_at epoch ms. @param newest as for `saveBulkMove`.
  */
-function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
+function bulkStep(one: BulkMove, expected_revision: number, updated_at: number, newest: string | null = null): Step {
   const row = {
     ...one,
     move: JSON.stringify(one.move),
@@ -170,7 +171,7 @@ function bulkStep(one: BulkMove, expected_revision: number, updated_at: number):
     updated_at,
     revision: 1,
   };
-  if (expected_revision === 0) return { write: 'insert_bulk_move', values: bulkValues(row), changes: 1 };
+  if (expected_revision === 0) return { write: 'insert_bulk_move', values: [...bulkValues(row), newest], changes: 1 };
   return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }
 

@@ -54,6 +54,9 @@ function insertGrowth(where: string): string {
       AND waiting.receiver = ? AND waiting.state = 'pending')`;
 }
 
+/** Empty without one. */
+const NEWEST_RAMP = `coalesce((SELECT id FROM bulk_moves WHERE ramp IS NOT NULL ORDER BY sequence DESC LIMIT 1), '')`;
+
 const { pull_links, ...worded } = writesIn({
   clock: '?',
   least: 'min',
@@ -258,7 +261,9 @@ const declared = {
     save_proposal: `INSERT INTO proposals (${PROPOSAL}) VALUES (${parametersFor(PROPOSAL)})
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by,
       decided_at = excluded.decided_at, expires_at = excluded.expires_at WHERE proposals.state = 'waiting'`,
-    insert_bulk_move: `INSERT INTO bulk_moves (${BULK}) VALUES (${parametersFor(BULK)})`,
+    /** The last value is the id of the newest ramp that was seen: no row when there is a newer one; null: whatever there is. */
+    insert_bulk_move: `INSERT INTO bulk_moves (${BULK}) SELECT ${parametersFor(BULK)}
+      WHERE coalesce((SELECT ?), ${NEWEST_RAMP}) = ${NEWEST_RAMP}`,
     update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
 

@@ -7,7 +7,7 @@ import { abortBrownout, scheduleBrownout, viewBrownouts } from '../../../src/ops
 import { abortBulk, bulkAsk, startBulk, startBulkMoves, viewBulk } from '../../../src/ops/moves/bulk.ts';
 import { moveStage, rollBack } from '../../../src/ops/moves/move.ts';
 import { approveMove, declineMove, propose, viewProposals } from '../../../src/ops/moves/proposals.ts';
-import { changeRamp } from '../../../src/ops/moves/ramp.ts';
+import { changeRamp, rampAsk, startRamp, viewRamps } from '../../../src/ops/moves/ramp.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 import type { StoreMethods } from '../../../src/store/engine.ts';
@@ -170,6 +170,29 @@ describe('a move that needs a second person', () => {
     const proposed = (ports: Ports) => moveStage(ports, id, { ...canary, revision: 1 }, EVA);
     return [proposed(first_process(SECOND)), proposed(other_process(SECOND))];
   }
+});
+
+describe('a ramp', () => {
+  const ask = (merchants: readonly string[]) =>
+    rampAsk.parse({ merchants, steps: [5, 100], soak_ms: HOUR_MS, min_sales: 0, reason: 'week 1' });
+
+  it('is started once for a merchant, whichever of two processes is first', async () => {
+    for (const id of MERCHANTS) await put(id, 'shadow');
+    const [one, two, three] = MERCHANTS.map((id) => ask([id]));
+    if (one === undefined || two === undefined || three === undefined) return;
+    const ids: string[] = [];
+    const started = async (ports: Ports, of: typeof one) => void ids.push((await startRamp(ports, of, EVA)).id);
+    meanwhile.saveBulkMove = () => started(other_process(), one);
+    await started(first_process(), two);
+    meanwhile.saveBulkMove = () => started(other_process(), three);
+    const refused = await started(first_process(), three).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: 'refused',
+      said: [{ code: 'refusal.ramp_twice', facts: { merchant: MERCHANTS[2], id: ids[2] } }],
+    });
+    const open = await viewRamps(other_process(), { open: 'true', limit: 9 });
+    expect(open.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  });
 });
 
 describe('a bulk move', () => {
