@@ -5,6 +5,7 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import {
+  type BulkChange,
   type BulkMove,
   LATE_EFFECT_MS,
   type LegacySale,
@@ -104,7 +105,7 @@ function valuesOfChange(change: LegacySaleChange, now: number, id: string): Valu
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
-  const bulkMove = one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf);
+  const bulkMove = one(`SELECT ${BULK}, items FROM bulk_moves WHERE id = ?`, bulkOf);
   return {
     async saveProposal(one, audit, newest_seen, bulk) {
       const unit = unitOf(partSteps({ proposal: one, bulk }, now()), audit);
@@ -122,13 +123,14 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       const sql = (where: string) => `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
       return (await run<Parameters<typeof proposalOf>[0]>(conditions, sql, limit)).map(proposalOf);
     },
-    async saveBulkMove(one, expected_revision, audit, newest) {
+    async saveBulkMove(one, before, audit, newest) {
       const updated_at = now();
-      const steps = [bulkStep(one, expected_revision, updated_at, newest)];
+      const expected = before?.revision ?? 0;
+      const steps = bulkSteps({ before, after: one }, updated_at, newest);
       const alone = [rowLock(one.id), ...(newest === undefined ? [] : [RAMPS_LOCK])];
       const result = await writer.commit(unitOf({ steps, alone }, audit));
-      if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
-      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
+      if (result.kind === 'done') return { ...one, revision: expected + 1, updated_at };
+      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected }));
     },
     bulkMove,
     async bulkMoves({ states, is_ramp, merchant_id, before }, limit) {
@@ -159,31 +161,34 @@ const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 
 /**
- * Inserts a bulk move when 0 is expected; otherwise the unit is a conflict unless the stored revision is the expected
- * one. @param updated_at epoch ms. @param newest as for `saveBulkMove`.
+ * Its row, and those of the merchants that changed. The unit is a conflict unless the stored revision is that of `before`.
+ * @param before null inserts it. @param updated_at epoch ms. @param newest as for `saveBulkMove`.
  */
-function bulkStep(one: BulkMove, expected_revision: number, updated_at: number, newest: string | null = null): Step {
-  const row = {
-    ...one,
-    move: JSON.stringify(one.move),
-    items: JSON.stringify(one.items),
-    ramp: jsonOf(one.ramp),
-    updated_at,
-    revision: 1,
-  };
-  if (expected_revision === 0) return { write: 'insert_bulk_move', values: [...bulkValues(row), newest], changes: 1 };
-  return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
+function bulkSteps(
+  { before, after }: Omit<BulkChange, 'before'> & { before: BulkMove | null },
+  updated_at: number,
+  newest: string | null = null,
+): Step[] {
+  const { id } = after;
+  const row = { ...after, move: JSON.stringify(after.move), ramp: jsonOf(after.ramp), updated_at, revision: 1 };
+  const first: Step =
+    before === null
+      ? { write: 'insert_bulk_move', values: [...bulkValues(row), newest], changes: 1 }
+      : { write: 'update_bulk_move', values: [...bulkChange(row), id, before.revision], changes: 1 };
+  const changed = after.items.flatMap((item, place) =>
+    item === before?.items[place] ? [] : [[id, place, item.merchant_id, item.state, JSON.stringify(item)]],
+  );
+  return changed.length === 0 ? [first] : [first, { write: 'save_bulk_items', values: [JSON.stringify(changed)] }];
 }
 
 /** The rows of a bulk move and of a proposal, each a conflict when it was changed since. @param updated_at epoch ms. */
 export function partSteps({ bulk, proposal }: PartOf, updated_at: number): { steps: Step[]; alone: string[] } {
-  const steps: Step[] = [];
-  if (bulk !== undefined) steps.push(bulkStep(bulk, bulk.revision, updated_at));
+  const steps = bulk === undefined ? [] : bulkSteps(bulk, updated_at);
   if (proposal !== undefined) {
     const values = proposalValues({ ...proposal, move: JSON.stringify(proposal.move) });
     steps.push({ write: 'save_proposal', values, changes: 1 });
   }
-  return { steps, alone: [bulk, proposal].flatMap((row) => (row === undefined ? [] : [rowLock(row.id)])) };
+  return { steps, alone: [bulk?.after, proposal].flatMap((row) => (row === undefined ? [] : [rowLock(row.id)])) };
 }
 
 /** Changes of one row are applied in the order of their requests. */

@@ -20,7 +20,7 @@ import { saveRollback } from './move.ts';
 import { propose, withdrawAll } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
 
-/** Merchants of one bulk move; its row is rewritten with every step. */
+/** Merchants of one bulk move; all are read for every step. */
 const MOST_ITEMS = 10_000;
 /** Merchants on a page of one. */
 const DEFAULT_ITEMS = 500;
@@ -113,7 +113,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   };
   const saved = await ports.store.moves.saveBulkMove(
     { ...bulk, detail: encoded(summary(bulk)) },
-    0,
+    null,
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
   ports.memory.wakeups.bulk_moves.wake();
@@ -160,7 +160,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
-    return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
+    return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk, audit));
   });
 }
 
@@ -235,10 +235,10 @@ function stepBulk(ports: Ports, id: string, failed: Set<string>): Promise<number
     const step = nextStep(bulk, needs_no_stops ? [] : await stopsOf(ports, bulk), now, failed);
     switch (step.kind) {
       case 'stop':
-        await end(ports, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
+        await end(ports, bulk, { state: 'stopped', detail: step.why }, 'bulk move stopped');
         return null;
       case 'done':
-        await end(ports, { ...bulk, state: 'done', detail: step.why }, 'bulk move done');
+        await end(ports, bulk, { state: 'done', detail: step.why }, 'bulk move done');
         return null;
       case 'wait':
         await wait(ports, bulk, step.why);
@@ -266,7 +266,7 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
     return REST_MS;
   }
   const after = withItemState(bulk, item, left.state, left.detail, ports.clock.now());
-  await ports.store.moves.saveBulkMove(after, bulk.revision, null);
+  await ports.store.moves.saveBulkMove(after, bulk, null);
   return null;
 }
 
@@ -302,12 +302,13 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const changes = joined(judgement.preview.changes_said, 'bulk.changes');
   const now = ports.clock.now();
   if (judgement.needs === 'approval')
-    await propose(ports, item.merchant_id, target, bulk.reason, person, seen, {}, (id) =>
-      withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
-    );
+    await propose(ports, item.merchant_id, target, bulk.reason, person, seen, {}, (id) => ({
+      before: bulk,
+      after: withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
+    }));
   else {
     const after = withItemState(bulk, item, 'moved', encoded(changes), now);
-    await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: after });
+    await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: { before: bulk, after } });
   }
   return null;
 }
@@ -318,9 +319,11 @@ async function attemptBack(ports: Ports, bulk: BulkMove, item: BulkItem, before:
   const extra = { bulk: bulk.id };
   const there = { state: 'skipped', detail: encoded(say('bulk.there', {})) } as const;
   const { revision } = await saveRollback(ports, before, { reason: why, new: false }, who, extra, (changes) => {
-    const now = ports.clock.now();
-    if (changes.length === 0) return withItemState(bulk, item, there.state, there.detail, now);
-    return withItemState(bulk, item, 'moved', encoded(joined(changes, 'bulk.changes')), now);
+    const [state, detail] =
+      changes.length === 0
+        ? [there.state, there.detail]
+        : (['moved', encoded(joined(changes, 'bulk.changes'))] as const);
+    return { before: bulk, after: withItemState(bulk, item, state, detail, ports.clock.now()) };
   });
   if (revision === null) return there;
   await withdrawAll(ports, before.id, why, who, extra);
@@ -375,14 +378,20 @@ async function stopsOf(ports: Ports, bulk: BulkMove): Promise<StopSeen[]> {
   return found;
 }
 
-async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
-  await ports.store.moves.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, BY_ITSELF, bulk.detail));
+async function end(
+  ports: Ports,
+  before: BulkMove,
+  change: Pick<BulkMove, 'state' | 'detail'>,
+  action: AuditAction,
+): Promise<void> {
+  const bulk = { ...before, ...change };
+  await ports.store.moves.saveBulkMove(bulk, before, bulkAudit(ports, bulk, action, BY_ITSELF, bulk.detail));
   ports.log.info(action, { action: bulk.state, count: bulk.items.length });
 }
 
 /** Stores why the bulk move waits, once per reason. */
 async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
-  if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+  if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk, null);
 }
 
 // The background loop of bulk moves and ramps: it reads them from the store, so it continues after a restart.

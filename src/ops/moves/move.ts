@@ -1,7 +1,7 @@
 /** Moves a merchant, with a reason, a revision and the evidence in the audit; and rolls it back to legacy at once. */
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
-import type { BulkMove } from '../../proxy/records/routing.ts';
+import type { BulkChange } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { newestOf } from '../audit.ts';
@@ -137,7 +137,7 @@ type Waits = Pick<RolledBack, 'withdrawn' | 'left'>;
 
 /**
  * Reads no evidence; `withdrawAll` is to follow. @param extra.bulk the bulk move whose step it is.
- * @param bulkWith that one after the step, by what is changed: both are written, or neither.
+ * @param bulkWith that one, and what it is after the step, by what is changed: both are written, or neither.
  * @returns the revision null when nothing is written. @throws PuenteError conflict.
  */
 export async function saveRollback(
@@ -146,7 +146,7 @@ export async function saveRollback(
   ask: z.infer<typeof reasonOrNew>,
   who: string,
   extra: Record<string, unknown>,
-  bulkWith?: (changes: Said[]) => BulkMove,
+  bulkWith?: (changes: Said[]) => BulkChange,
 ): Promise<{ before: Merchant; revision: number | null; waits: Waits }> {
   const { id: subject } = before;
   const waits = await waitingMoves(ports, subject, extra.bulk);

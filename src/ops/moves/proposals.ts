@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
-import type { BulkMove, Proposal } from '../../proxy/records/routing.ts';
+import type { BulkChange, Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown, whose } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
@@ -36,7 +36,7 @@ export type ProposalView = Shown<Proposal>;
  * Stores a move that was judged and is allowed once a second person agrees. Of two processes that propose it one does.
  * @param seen the newest audit line about the merchant before it was read (`newestOf`): a rollback since then, which finds
  * no proposal to withdraw, refuses this one. @param extra further facts for the audit line.
- * @param bulkWith the bulk move that proposes it, after this step: both are written, or neither.
+ * @param bulkWith the bulk move that proposes it, and what it is after this step: both are written, or neither.
  * @throws PuenteError refused when the same move of the merchant already waits, conflict when anything was decided about
  * the merchant since `seen`, or the bulk move was changed.
  */
@@ -48,7 +48,7 @@ export async function propose(
   person: Person,
   seen: number,
   extra: Record<string, unknown> = {},
-  bulkWith?: (id: string) => BulkMove,
+  bulkWith?: (id: string) => BulkChange,
 ): Promise<ProposalView> {
   await refuseTwice(ports, merchant_id, target);
   const now = ports.clock.now();

@@ -138,7 +138,15 @@ export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, pers
       updated_at: now,
       revision: 0,
     };
-    return save(ports, ramp, needs_approval ? 'ramp proposed' : 'ramp started', person.name, why, newest?.id ?? '');
+    return save(
+      ports,
+      ramp,
+      null,
+      needs_approval ? 'ramp proposed' : 'ramp started',
+      person.name,
+      why,
+      newest?.id ?? '',
+    );
   };
   // Another process may start one of the same merchants meanwhile: it is looked at, too.
   return ports.memory.mutex.run('start ramp', () => inAnyCase(start));
@@ -225,7 +233,7 @@ export function changeRamp(
     const detail = to === 'running' ? '' : encoded(say('ramp.by', { action, name: person.name, reason: why }));
     const items = to === 'running' ? await watchedAnew(ports, ramp.items, now) : ramp.items;
     const changed = { ...ramp, state: to, detail, items, ramp: { ...ramp.ramp, approved_by } };
-    return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, action, person.name, why);
+    return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, ramp, action, person.name, why);
   });
 }
 
@@ -251,7 +259,7 @@ export async function expireRamp(ports: Ports, ramp: Ramp): Promise<void> {
   const now = ports.clock.now();
   if (expiresAt(ports, ramp) > now) return;
   const why = encoded(say('ramp.expired', {}));
-  await save(ports, left({ ...ramp, state: 'aborted', detail: why }, why, now), 'ramp expired', BY_ITSELF, why);
+  await save(ports, left({ ...ramp, state: 'aborted', detail: why }, why, now), ramp, 'ramp expired', BY_ITSELF, why);
 }
 
 async function refuseStopped(ports: Ports, { items }: BulkMove): Promise<void> {
@@ -336,13 +344,14 @@ function left(ramp: Ramp, detail: string, now: number): Ramp {
 export async function save(
   ports: Ports,
   ramp: Ramp,
+  before: Ramp | null,
   action: AuditAction,
   who: string,
   why: string,
   newest?: string,
 ): Promise<RampView> {
   const line = auditOf(ports, ramp, action, who, why);
-  const saved = await ports.store.moves.saveBulkMove(ramp, ramp.revision, line, newest);
+  const saved = await ports.store.moves.saveBulkMove(ramp, before, line, newest);
   ports.log.info(action, { action: ramp.id, count: ramp.items.length });
   ports.memory.wakeups.bulk_moves.wake();
   return viewOf(ports, { ...saved, ramp: ramp.ramp });

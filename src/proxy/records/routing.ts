@@ -134,9 +134,15 @@ export interface BulkMove {
   revision: number;
 }
 
-/** What a move of a merchant is a step of, each as it is after the move: a bulk move or ramp, with its revision before. */
+/** A bulk move or ramp, as it was read and as it is then: what is the same object in both is not written again. */
+export interface BulkChange {
+  before: BulkMove;
+  after: BulkMove;
+}
+
+/** What a move of a merchant is a step of; the proposal as it is after the move. */
 export interface PartOf {
-  bulk?: BulkMove | undefined;
+  bulk?: BulkChange | undefined;
   proposal?: Proposal;
 }
 

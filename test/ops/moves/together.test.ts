@@ -353,12 +353,12 @@ describe('a bulk move', () => {
     const { id } = await started(other_process());
     const touch = async (one: string): Promise<void> => {
       const bulk = await store.moves.bulkMove(one);
-      if (bulk !== null) await store.moves.saveBulkMove({ ...bulk, detail: 'a step' }, bulk.revision, null);
+      if (bulk !== null) await store.moves.saveBulkMove({ ...bulk, detail: 'a step' }, bulk, null);
     };
     meanwhile.saveBulkMove = () => touch(id);
     expect(await abortBulk(first_process(), id, 'a till was updated', BEN)).toMatchObject({ state: 'aborted' });
     const ramp = { steps: [5, 100], soak_ms: HOUR_MS, min_sales: 3, approved_by: null };
-    await store.moves.saveBulkMove(newBulk('a-ramp', { items: [], ramp }), 0, null);
+    await store.moves.saveBulkMove(newBulk('a-ramp', { items: [], ramp }), null, null);
     meanwhile.saveBulkMove = () => touch('a-ramp');
     expect(await changeRamp(first_process(), 'a-ramp', 'pause', 'a holiday', BEN)).toMatchObject({ state: 'paused' });
   });

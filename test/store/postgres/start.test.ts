@@ -65,6 +65,68 @@ describe('a start on a database', () => {
     await store.close();
   });
 
+  it('takes over bulk moves that run, which a process of the version before goes on reading, writing and starting', async () => {
+    const url = await server.database();
+    const older = clientFor(url, CONNECT_TIMEOUT_MS, 'older');
+    await older.connect();
+    const all = postgresMigrations();
+    await migrate(
+      older,
+      'here',
+      all.slice(
+        0,
+        all.findIndex(({ name }) => name.includes('bulk_items')),
+      ),
+      NOON,
+    );
+    // The statements of the version before, prepared before the migration.
+    const columns = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
+    const parameters = columns.split(', ').map((_, index) => `$${index + 1}`);
+    const guarded = (sql: string, last: number) =>
+      `WITH step AS (${sql} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), $${last})`;
+    const INSERT = guarded(`INSERT INTO bulk_moves (${columns}) VALUES (${parameters.join(', ')})`, 13);
+    const STEP = guarded(
+      `UPDATE bulk_moves SET per_day = $1, items = $2, ramp = $3, state = $4, detail = $5, updated_at = $6,
+       revision = revision + 1 WHERE id = $7 AND revision = $8`,
+      9,
+    );
+    const run = (name: string, text: string, values: unknown[]) => older.query({ name, text, values });
+    const read = async (id: string) =>
+      (await run('read', `SELECT ${columns} FROM bulk_moves WHERE id = $1`, [id])).rows[0];
+    const lineOf = (merchant_id: string, state = 'waiting') => ({ merchant_id, state, detail: '', at: null });
+    const begin = (id: string) =>
+      run('insert', INSERT, [
+        ...[id, '{"stage":"shadow"}', 'wave 1', 'ana', 9, JSON.stringify([lineOf('700'), lineOf('701')]), null],
+        ...['running', '', NOON, NOON, 1, 1],
+      ]);
+    const step = (id: string, items: unknown, revision: number) =>
+      run('step', STEP, [9, JSON.stringify(items), null, 'running', 'a step', NOON, id, revision, 1]);
+    await begin('before');
+    await step('before', [lineOf('700', 'moved'), lineOf('701')], 1);
+    const as_it_was = await read('before');
+    const store = await openStore(url);
+    expect(await read('before')).toEqual(as_it_was);
+    await begin('later');
+    const taken = await Promise.all(['before', 'later'].map((id) => store.moves.bulkMove(id)));
+    expect(taken).toMatchObject([
+      { revision: 2, items: [lineOf('700', 'moved'), lineOf('701')] },
+      { revision: 1, items: [lineOf('700'), lineOf('701')] },
+    ]);
+    const [before] = taken;
+    if (before === undefined || before === null) return;
+    const items = before.items.with(1, { ...lineOf('701'), state: 'refused' });
+    await store.moves.saveBulkMove({ ...before, items }, before, null);
+    await expect(step('before', items, 2)).rejects.toThrow();
+    expect(JSON.parse((await read('before')).items)).toEqual(items);
+    await step('before', [lineOf('700', 'skipped'), items[1]], 3);
+    expect(await store.moves.bulkMove('before')).toMatchObject({
+      revision: 4,
+      items: [lineOf('700', 'skipped'), { state: 'refused' }],
+    });
+    expect(await store.moves.bulkMoves({ states: ['running'], merchant_id: '701' }, 9)).toHaveLength(2);
+    await Promise.all([store.close(), older.end()]);
+  });
+
   it('that finds a table in use elsewhere, as by pg_dump, holds nobody up behind it, and changes nothing', async () => {
     const url = await server.database();
     await (await openStore(url)).close();
