@@ -308,7 +308,7 @@ describe('the calls of a step', () => {
     const ports = portsOf();
     const calls: Store['exchanges']['calls'] = async (...asked) => {
       const found = await store.exchanges.calls(...asked);
-      rows += found.length;
+      if (asked[2] > 1) rows += found.length; // one by itself shows whether the last one is still there
       return found;
     };
     const clock = { ...ports.clock, now: () => now };
