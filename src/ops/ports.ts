@@ -42,7 +42,6 @@ import type {
   BackupNews,
   Holdings,
   OpenWork,
-  Repair,
   RetentionKind,
   RetentionLimits,
   StoreCondition,
@@ -337,11 +336,6 @@ export interface UpkeepStore extends proxy.UpkeepStore {
    * @throws PuenteError conflict when work began meanwhile: deleted rows stay deleted, and the call can be repeated.
    */
   eraseMerchant(merchant_id: string, audit: (gone: Holdings) => AuditEntry): Promise<Holdings>;
-  /**
-   * Of all processes on the store no two repair one merchant; one that dies keeps the others for a minute.
-   * @returns what ends it, or the one that is under way and keeps it from beginning.
-   */
-  beginRepair(repair: Repair): Promise<{ end(): Promise<void> } | { other: Repair }>;
 }
 
 /** What views of evidence read: of a store, or of a file of calls. */

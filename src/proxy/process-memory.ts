@@ -87,6 +87,8 @@ export function createProcessMemory(parts: { now: () => number; random?: () => n
     },
     /** Units held by a proxied create whose row could not be written. */
     unrecorded: createUnrecorded(),
+    /** Repairs by operators that are under way, by `merchant`, which may be `all`: who started each, and when (epoch ms). */
+    repairs: createEntries<{ merchant: string; who: string; at: number }>(),
     disagreements: createDisagreements(),
     /** Called after a commit of work for a loop of this process. */
     wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },

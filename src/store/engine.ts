@@ -142,7 +142,7 @@ type All<Port> = (Port extends unknown ? (port: Port) => void : never) extends (
 export type StoreMethods = All<Ports[keyof Ports]>;
 
 /** The upkeep that each engine has its own way of doing. */
-export type Upkeep = Omit<Store['upkeep'], 'counts' | 'pullForward' | 'newestMoment' | 'beginRepair'>;
+export type Upkeep = Omit<Store['upkeep'], 'counts' | 'pullForward' | 'newestMoment'>;
 
 /** Facts of an installation from the rows of `meta`; they do not change while its store is open. */
 export function factsIn(meta: ReadonlyMap<string, string>) {

@@ -234,9 +234,9 @@ export const reconcileFaces: Faces = {
   reconcile: {
     about: 'compare open and recent links with upstream; repair with --apply',
     notes: `
-Legacy is asked about one sale a second, by all repairs of all processes together. A second repair of the same merchant, or
-of all, is refused at each of them while the first is under way, with who began it and when. A repair ends when whoever reads its
-progress has gone, such as a command that is stopped or a page that is closed; that of a process that died a minute later.`,
+Legacy is asked about one sale a second, by all repairs of one process together. A second repair of the same merchant, or
+of all, is refused there while the first is under way, with who began it and when. A repair ends when whoever reads its
+progress has gone, such as a command that is stopped or a page that is closed.`,
     examples: [
       'puente reconcile --merchant 700100200',
       'puente reconcile --since 2026-01-31T00:00:00Z --apply --reason "after the outage"',

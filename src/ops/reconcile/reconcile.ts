@@ -75,14 +75,16 @@ interface Tally extends OnLegacy {
 
 /**
  * Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail.
- * @throws PuenteError conflict while any process repairs the same merchant, or one of the two repairs is of all.
+ * @throws PuenteError conflict while this process repairs the same merchant, or one of the two repairs is of all.
  */
 export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
-  const repair = { merchant: ask.merchant ?? 'all', who, at: ports.clock.now() };
-  const begun = ask.apply ? await ports.store.upkeep.beginRepair(repair) : null;
-  if (begun !== null && 'other' in begun) {
-    const { other } = begun;
-    throw new PuenteError('conflict', say('refusal.repair_under_way', { ...other, started_at: iso(other.at) }));
+  const { merchant = 'all' } = ask;
+  const { repairs } = ports.memory;
+  if (ask.apply) {
+    const other = repairs.values().find((one) => one.merchant === merchant || [one.merchant, merchant].includes('all'));
+    if (other !== undefined)
+      throw new PuenteError('conflict', say('refusal.repair_under_way', { ...other, started_at: iso(other.at) }));
+    repairs.set(merchant, { merchant, who, at: ports.clock.now() });
   }
   const on_legacy: OnLegacy = { open_on_legacy: 0, asked_on_legacy: 0, ended_on_legacy: 0, not_asked: 0 };
   const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, ...on_legacy, left_out: false };
@@ -94,8 +96,8 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
     for await (const _asked of endOnLegacy(ports, ask, tally)) yield progressOf(tally);
     is_through = true;
   } finally {
-    if (begun !== null) {
-      await begun.end();
+    if (ask.apply) {
+      repairs.delete(merchant);
       await ports.store.audit.appendAudit({
         at: ports.clock.now(),
         who,

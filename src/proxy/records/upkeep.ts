@@ -102,20 +102,6 @@ export interface OpenWork {
   bulk_moves: number;
 }
 
-/** A repair by an operator that is under way. */
-export interface Repair {
-  /** Or `all`. */
-  merchant: string;
-  who: string;
-  /** Epoch ms when it began. */
-  at: number;
-}
-
-/** Whether the two repair one merchant: one of all repairs each. */
-export function repairSameMerchant(one: Repair, other: Repair): boolean {
-  return one.merchant === other.merchant || [one.merchant, other.merchant].includes('all');
-}
-
 /** Epoch ms; older terminal rows are deleted. */
 export interface RetentionLimits {
   links_before: number;

@@ -24,7 +24,6 @@ import { claimOf, isFree, openLeases } from './leases.ts';
 import { openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
 import { locationOf, postgresMigrations, prepareDatabase } from './prepare.ts';
 import { readerOn } from './reader.ts';
-import { repairsOf } from './repairs.ts';
 import { openUpkeep, spanMethods } from './upkeep.ts';
 import { openWriter } from './writer.ts';
 
@@ -110,7 +109,6 @@ function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => nu
     ...inboxMethods(reader, writer, holder),
     ...spanMethods(reader, writer, now),
     turnToAsk: turnsOf(reader),
-    beginRepair: repairsOf(reader),
     ...upkeep,
   };
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { PuenteError } from '../../error.ts';
 import type { Store } from '../../ops/ports.ts';
 import { noFailpoint } from '../../proxy/process-memory.ts';
-import { type Repair, type Room, repairSameMerchant } from '../../proxy/records/upkeep.ts';
+import type { Room } from '../../proxy/records/upkeep.ts';
 import { createCover, noCover } from '../../proxy/vault.ts';
 import { type FirstOfEach, type HandOut, portsOf, type StoreMethods, storeFailed, type Value } from '../engine.ts';
 import { rowByRow, tidierOf } from '../exchanges.ts';
@@ -124,7 +124,6 @@ export function assembleStore(parts: {
     ...inbox,
     tidyExchanges: tidierOf(reader, queue),
     turnToAsk: async () => 0, // there is one process
-    beginRepair: repairsHere(),
     ...upkeep,
     ...whereThereIsRoom({ ...inbox, ...shared }, upkeep.room),
     healthy: () => queue.healthy(),
@@ -148,16 +147,6 @@ function whereThereIsRoom(
   return {
     receiveEvent: (event) => (is_full() ? full() : receiveEvent(event)),
     openLegacySale: (sale) => (is_full() ? full() : openLegacySale(sale)),
-  };
-}
-
-function repairsHere(): StoreMethods['beginRepair'] {
-  const under_way: Repair[] = [];
-  return async (repair) => {
-    const other = under_way.find((one) => repairSameMerchant(one, repair));
-    if (other !== undefined) return { other };
-    under_way.push(repair);
-    return { end: async () => void under_way.splice(under_way.indexOf(repair), 1) };
   };
 }
 

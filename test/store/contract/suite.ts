@@ -50,25 +50,6 @@ export function storeContract(name: string, open: OpenHarness): void {
       expect(store.healthy()).toBe(true);
     });
 
-    it('begins no two repairs of one merchant, of which one of all is one', async () => {
-      const repair = (merchant: string, who: string) => store.upkeep.beginRepair({ merchant, who, at: 7 });
-      const both = await Promise.all([repair('700', 'ana'), repair('700', 'ben'), repair('701', 'eva')]);
-      expect(both.map((one) => 'other' in one).toSorted()).toEqual([false, false, true]);
-      const [first, second, third] = both;
-      const winner = 'other' in first ? second : first;
-      expect('other' in first ? first : second).toEqual({
-        other: { merchant: '700', who: 'other' in first ? 'ben' : 'ana', at: 7 },
-      });
-      expect(await repair('all', 'eva')).toMatchObject({ other: { at: 7 } });
-      for (const one of [winner, third]) if ('end' in one) await one.end();
-      const all = await repair('all', 'eva');
-      expect(await repair('702', 'ana')).toEqual({ other: { merchant: 'all', who: 'eva', at: 7 } });
-      if ('end' in all) await all.end();
-      const again = await repair('702', 'ana');
-      if ('end' in again) await again.end();
-      expect('end' in again).toBe(true);
-    });
-
     it('closes twice without harm, is not healthy then, and refuses writes', async () => {
       await Promise.all([store.close(), store.close()]);
       expect(store.healthy()).toBe(false);

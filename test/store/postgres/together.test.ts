@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startAlerting } from '../../../src/ops/incidents/alerts.ts';
 import type { Store } from '../../../src/ops/ports.ts';
-import { reconcile } from '../../../src/ops/reconcile/reconcile.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
 import { conditionKinds } from '../../../src/proxy/records/incidents.ts';
 import { keepProxiedRefunds } from '../../../src/proxy/routing/legacy-refunds.ts';
@@ -134,32 +133,6 @@ describe('stores of several processes', () => {
     );
     expect(await turn(0)).toBe(0);
     expect(Math.ceil((await turn(1)) / 10_000)).toBe(1);
-  });
-
-  it('repair a merchant one at a time, and go on a minute after one of them died', async () => {
-    await open(3);
-    const begin = (index: number, merchant: string) =>
-      of(index).upkeep.beginRepair({ merchant, who: `process ${index}`, at: NOON });
-    const begun = await Promise.all([0, 1, 2, 0, 1, 2].map((index) => begin(index, MERCHANT)));
-    expect(begun.filter((one) => 'end' in one)).toHaveLength(1);
-    const [winner] = begun.flatMap((one) => ('end' in one ? [one] : []));
-    const who = begun.flatMap((one) => ('other' in one ? [one.other.who] : []));
-    expect(new Set(who).size).toBe(1);
-    await winner?.end();
-    expect(await begin(1, 'all')).toHaveProperty('end');
-    expect(await begin(2, MERCHANT)).toEqual({ other: { merchant: 'all', who: 'process 1', at: NOON } });
-    const applied = reconcile(
-      portsAt(of(2), () => NOON),
-      { merchant: MERCHANT, apply: true, reason: 'odd' },
-      'eva',
-    );
-    await expect(applied.next()).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('process 1 began it'),
-    });
-    // Its process is not heard of any more.
-    await server.run(url, `UPDATE meta SET value = replace(value, '"until": ', '"until": -') WHERE name = 'repairs'`);
-    expect(await begin(2, MERCHANT)).toHaveProperty('end');
   });
 
   it.each(['with', 'without'] as const)(
