@@ -201,6 +201,8 @@ export interface MoveStore {
   bulkMove(id: string): Promise<BulkMove | null>;
   /** Newest first. */
   bulkMoves(filter: BulkFilter, limit: number): Promise<BulkMove[]>;
+  /** The same without their merchants, which take some 10 ms to read when they are ten thousand. */
+  bulkLines(filter: BulkFilter, limit: number): Promise<Pick<BulkMove, 'id' | 'created_at'>[]>;
 }
 
 /** A missing field does not filter. */
@@ -210,6 +212,8 @@ interface BulkFilter {
   is_ramp?: boolean;
   /** Those that name this merchant. */
   merchant_id?: string;
+  /** Those that have not ended, and are to move this merchant. */
+  awaited_by?: string;
   /** Those that were started before the one of this id; none for an unknown one. */
   before?: string;
 }

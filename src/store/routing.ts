@@ -13,7 +13,7 @@ import {
   type PartOf,
   type Proposal,
 } from '../proxy/records/routing.ts';
-import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
+import { AWAITS_IN_BULK, BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
 import {
   type Condition,
   filteredReads,
@@ -106,6 +106,18 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
   const bulkMove = one(`SELECT ${BULK}, items FROM bulk_moves WHERE id = ?`, bulkOf);
+  const bulkLines: StoreMethods['bulkLines'] = ({ states, is_ramp, merchant_id, awaited_by, before }, limit) => {
+    const conditions: Condition[] = [
+      ['state IN (SELECT value FROM json_each(?))', listOf(states)],
+      [NAMED_IN_BULK, merchant_id],
+      [AWAITS_IN_BULK('?'), awaited_by],
+      ['sequence < (SELECT sequence FROM bulk_runs WHERE id = ?)', before],
+    ];
+    const kind = is_ramp === undefined ? 'true' : `ramp IS ${is_ramp ? 'NOT ' : ''}NULL`;
+    const sql = (where: string) =>
+      `SELECT id, created_at FROM bulk_runs WHERE ${where} AND ${kind} ORDER BY sequence DESC LIMIT ?`;
+    return run(conditions, sql, limit);
+  };
   return {
     async saveProposal(one, audit, newest_seen, bulk) {
       const unit = unitOf(partSteps({ proposal: one, bulk }, now()), audit);
@@ -130,23 +142,17 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       const alone = [rowLock(one.id), ...(newest === undefined ? [] : [RAMPS_LOCK])];
       const result = await writer.commit(unitOf({ steps, alone }, audit));
       if (result.kind === 'done') return { ...one, revision: expected + 1, updated_at };
-      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected }));
+      const changed = say('refusal.bulk_changed', { id: one.id, expected });
+      throw new PuenteError('conflict', newest === undefined ? changed : say('refusal.ramps_meanwhile', {}));
     },
     bulkMove,
-    async bulkMoves({ states, is_ramp, merchant_id, before }, limit) {
-      const conditions: Condition[] = [
-        ['state IN (SELECT value FROM json_each(?))', listOf(states)],
-        [NAMED_IN_BULK, merchant_id],
-        ['sequence < (SELECT sequence FROM bulk_moves WHERE id = ?)', before],
-      ];
-      const kind = is_ramp === undefined ? 'true' : `ramp IS ${is_ramp ? 'NOT ' : ''}NULL`;
-      const sql = (where: string) =>
-        `SELECT id FROM bulk_moves WHERE ${where} AND ${kind} ORDER BY sequence DESC LIMIT ?`;
+    bulkLines,
+    async bulkMoves(filter, limit) {
       const found: BulkMove[] = [];
-      for (const { id } of await run<{ id: string }>(conditions, sql, limit)) {
+      for (const { id } of await bulkLines(filter, limit)) {
         const bulk = await bulkMove(id);
         if (bulk !== null) found.push(bulk);
-        // One of ten thousand merchants takes some 10 ms to parse: payments run between two.
+        // One of ten thousand merchants takes some 10 ms to read and parse: payments run between two.
         await yieldToEventLoop();
       }
       return found;

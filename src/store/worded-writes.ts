@@ -119,6 +119,7 @@ export function writesIn(words: Words) {
   return {
     ...evidenceWritesIn(words),
     ...scheduleWritesIn(words),
+    /** A step writes one; a start or an abort all, as many as ten thousand (30 to 50 ms of the writer), once per bulk move. */
     save_bulk_items: `INSERT INTO bulk_items ${words.rows('bulk, place:bigint, merchant_id, state, item')}
       ON CONFLICT (bulk, place) DO UPDATE SET merchant_id = excluded.merchant_id, state = excluded.state, item = excluded.item`,
   };

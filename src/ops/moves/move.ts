@@ -8,8 +8,16 @@ import { newestOf } from '../audit.ts';
 import { reason } from '../fields.ts';
 import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { changeInAnyCase, is_new, merchantToChange, type Named, type OnPurpose, type reasonOrNew } from '../seen.ts';
-import { isWaiting, OPEN } from './bulk-decision.ts';
+import {
+  changeInAnyCase,
+  inAnyCase,
+  is_new,
+  merchantToChange,
+  type Named,
+  type OnPurpose,
+  type reasonOrNew,
+} from '../seen.ts';
+import { OPEN } from './bulk-decision.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, type Judged, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { changesSaid, drainView, viewDrain } from './preview.ts';
@@ -50,7 +58,8 @@ export type MoveAnswer =
 
 /**
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on. Of a move to where
- * the merchant is nothing is written.
+ * the merchant is nothing is written. What is noted of the merchant before a proposal is written, as of a test notice, is
+ * judged with it: only another revision refuses it.
  * @param extra further facts for the audit line.
  * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target,
  * not_found for a merchant or a unit that was never seen.
@@ -61,6 +70,13 @@ export async function moveStage(
   change: z.infer<typeof stageChange>,
   person: Person,
   extra: Record<string, unknown> = {},
+): Promise<MoveAnswer> {
+  const judgeAndMove = () => judgeAndMoveOnce(ports, id, change, person, extra);
+  return inAnyCase(judgeAndMove, ({ said }) => said.some(({ code }) => code === 'refusal.decided_meanwhile'));
+}
+
+async function judgeAndMoveOnce(
+  ...[ports, id, change, person, extra]: Required<Parameters<typeof moveStage>>
 ): Promise<MoveAnswer> {
   const { reason: why, revision: expected, new: made, ...target } = change;
   const seen = await newestOf(ports, id);
@@ -174,11 +190,8 @@ const MOST_OPEN = 500;
 async function waitingMoves(ports: Ports, id: string, own: unknown): Promise<Waits> {
   const { audit, moves } = ports.store;
   const [last] = await audit.auditsOf({ subject: id, action: 'rollback' }, 1);
-  const open = await moves.bulkMoves({ states: OPEN, merchant_id: id }, MOST_OPEN);
-  const left = open.filter(
-    ({ id: bulk, created_at, items }) =>
-      bulk !== own && created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
-  );
+  const open = await moves.bulkLines({ states: OPEN, awaited_by: id }, MOST_OPEN);
+  const left = open.filter(({ id: bulk, created_at }) => bulk !== own && created_at > (last?.at ?? 0));
   const proposed = await viewProposals(ports, { merchant: [id], state: 'waiting' });
   return { withdrawn: proposed.map((one) => one.id), left: left.map((one) => one.id) };
 }

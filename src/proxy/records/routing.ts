@@ -122,7 +122,7 @@ export interface BulkMove {
   who: string;
   /** Moves per UTC day. */
   per_day: number;
-  items: BulkItem[];
+  items: readonly Readonly<BulkItem>[];
   /** Null: one move for each merchant. */
   ramp: RampPlan | null;
   /** Only a ramp is `proposed` (waits for a second person) or `paused`. */

@@ -150,6 +150,14 @@ describe('a move that needs a second person', () => {
     expect([await viewProposals(other_process(), {}), await decisions()]).toEqual([[], ['rollback']]);
   });
 
+  it('is judged again, and proposed, when something else is noted of its merchant in that moment', async () => {
+    await put(first, 'shadow');
+    meanwhile.saveProposal = () =>
+      store.audit.appendAudit({ ...auditOf('notice tested'), subject: first }).then(() => undefined);
+    expect(await moved(first_process(SECOND), 2)).toMatchObject({ result: 'proposed' });
+    expect(await viewProposals(other_process(), {})).toHaveLength(1);
+  });
+
   it('waits once, whichever of two processes proposes it first', async () => {
     await put(first, 'shadow');
     meanwhile.saveProposal = () => moved(other_process(SECOND), 2);
@@ -179,7 +187,7 @@ describe('a ramp', () => {
   it('is started once for a merchant, whichever of two processes is first', async () => {
     for (const id of MERCHANTS) await put(id, 'shadow');
     const [one, two, three] = MERCHANTS.map((id) => ask([id]));
-    if (one === undefined || two === undefined || three === undefined) return;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('three merchants are needed');
     const ids: string[] = [];
     const started = async (ports: Ports, of: typeof one) => void ids.push((await startRamp(ports, of, EVA)).id);
     meanwhile.saveBulkMove = () => started(other_process(), one);
@@ -192,6 +200,14 @@ describe('a ramp', () => {
     });
     const open = await viewRamps(other_process(), { open: 'true', limit: 9 });
     expect(open.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  });
+
+  it('that others come before again and again is told so, and not of an id that is nowhere', async () => {
+    const [before] = [newBulk('before', { ramp: { steps: [5], soak_ms: 1, min_sales: 1, approved_by: null } })];
+    await store.moves.saveBulkMove(before, null, null, '');
+    await expect(store.moves.saveBulkMove({ ...before, id: 'after' }, null, null, '')).rejects.toMatchObject({
+      said: [{ code: 'refusal.ramps_meanwhile' }],
+    });
   });
 });
 
@@ -227,6 +243,57 @@ describe('a bulk move', () => {
       MERCHANTS.map(() => ['moved', 'devices: legacy to shadow, intents: legacy to shadow, QR: legacy to shadow']),
     );
     expect(await Promise.all(MERCHANTS.map(decisions))).toEqual(MERCHANTS.map(() => ['stage']));
+  });
+
+  it('is read once a step, and once when it is first seen', async () => {
+    let reads = 0;
+    const { bulkMove, bulkMoves } = store.moves;
+    const read = <Found>(found: Promise<Found>): Promise<Found> => {
+      reads++;
+      return found;
+    };
+    const counted = withMethods(store, {
+      bulkMove: (id) => read(bulkMove(id)),
+      bulkMoves: (...of) => read(bulkMoves(...of)),
+    });
+    const { id } = await started(other_process());
+    await run(other_process({}, counted), id);
+    expect([reads, await states(id)]).toEqual([5, ['moved', 'moved', 'moved']]);
+    const back = { stage: 'legacy', override: false } as const;
+    const returned = await startBulk(
+      other_process(),
+      { target: back, merchants: [...MERCHANTS], reason: 'odd', new: false },
+      BEN,
+    );
+    reads = 0;
+    await run(other_process({}, counted), returned.id);
+    expect([reads, await states(returned.id)]).toEqual([5, ['moved', 'moved', 'moved']]);
+  });
+
+  it('of which another process makes every step logs no fault of it', async () => {
+    const { id } = await started(other_process());
+    let lost = 0;
+    const loses = withMethods(of_first, {
+      async saveMerchant(...of) {
+        const bulk = await store.moves.bulkMove(id);
+        if (bulk !== null) await store.moves.saveBulkMove({ ...bulk, detail: `step ${++lost}` }, bulk, null);
+        return of_first.merchants.saveMerchant(...of);
+      },
+    });
+    const ports = other_process({}, loses);
+    const faults: string[] = [];
+    const log = {
+      ...ports.log,
+      warn: (message: string) => faults.push(message),
+      error: (message: string) => faults.push(message),
+    };
+    const loop = startBulkMoves({ ...ports, log }, async () => null);
+    await eventually(
+      async () => lost,
+      (times) => times === 10,
+    );
+    await loop.stop();
+    expect([faults, lost, await states(id)]).toEqual([[], 10, ['waiting', 'waiting', 'waiting']]);
   });
 
   it('that only proposes refuses no merchant that another process has just proposed', async () => {

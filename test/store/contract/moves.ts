@@ -293,11 +293,16 @@ function itKeepsBulkMoves(harness: Harness): void {
       ['old', { ramp, items }],
       ['ramp', { ramp }],
       ['new', { items }],
+      ['moved', { state: 'paused', items: items.map((one) => ({ ...one, state: 'moved' as const })) }],
+      ['over', { state: 'stopped', items }],
     ] as const)
       await store.moves.saveBulkMove(newBulk(id, change), null, null);
     const listed = async (filter: object, limit = 1) =>
       (await store.moves.bulkMoves({ states: ['running'], ...filter }, limit)).map(({ id }) => id);
     expect(await listed({ is_ramp: true })).toEqual(['ramp']);
+    const states = ['running', 'paused', 'stopped'] as const;
+    const awaiting = await store.moves.bulkLines({ states, awaited_by: MERCHANT }, 9);
+    expect(awaiting).toEqual(['new', 'ramp', 'old', 'bulk'].map((id) => ({ id, created_at: newBulk(id).created_at })));
     expect(await listed({ is_ramp: true, before: 'ramp' })).toEqual(['old']);
     expect(await listed({ is_ramp: false, before: 'new' })).toEqual(['bulk']);
     expect(await listed({ merchant_id: OTHER_MERCHANT }, 9)).toEqual(['ramp', 'bulk']);

@@ -14,9 +14,9 @@ INSERT INTO bulk_items (bulk, place, merchant_id, state, item)
 SELECT bulk_runs.id, item.key, item.value ->> 'merchant_id', item.value ->> 'state', item.value FROM bulk_runs, json_each(bulk_runs.items) AS item;
 ALTER TABLE bulk_runs DROP COLUMN items;
 
--- Whole, as the table was.
+-- Whole, as the table was; sorted by the key, and not once more: that takes as long as the rest.
 CREATE VIEW bulk_moves AS
 SELECT sequence, id, move, reason, who, per_day,
-  '[' || coalesce((SELECT string_agg(item, ',' ORDER BY place) FROM bulk_items WHERE bulk = bulk_runs.id), '') || ']' AS items,
+  '[' || coalesce((SELECT string_agg(item, ',') FROM (SELECT item FROM bulk_items WHERE bulk = bulk_runs.id ORDER BY place)), '') || ']' AS items,
   state, detail, created_at, updated_at, revision, ramp
 FROM bulk_runs;
