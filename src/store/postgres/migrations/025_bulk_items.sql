@@ -14,7 +14,9 @@ CREATE INDEX bulk_items_by_merchant ON bulk_items (merchant_id);
 CREATE FUNCTION write_bulk_items(TEXT, TEXT) RETURNS void LANGUAGE sql AS $$
   INSERT INTO bulk_items (bulk, place, merchant_id, state, item)
   SELECT $1, place - 1, value ->> 'merchant_id', value ->> 'state', value::text
-  FROM json_array_elements($2::json) WITH ORDINALITY AS written (value, place)
+  -- Escapes of NUL and of half a pair cannot be read here; older versions stored words with them.
+  FROM json_array_elements(regexp_replace($2, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1' || chr(65533), 'g')::json)
+    WITH ORDINALITY AS written (value, place)
   ON CONFLICT (bulk, place) DO UPDATE SET merchant_id = excluded.merchant_id, state = excluded.state, item = excluded.item
   WHERE bulk_items.item <> excluded.item
 $$;
