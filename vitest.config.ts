@@ -10,7 +10,7 @@ const NIGHT = process.env.NIGHT === '1';
 const onPostgres = [
   NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,reset}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
-  'test/ops/moves/{routing,safety,seen}.test.ts',
+  'test/ops/moves/{routing,safety,seen,together}.test.ts',
   'test/crash/any-moment.test.ts',
   ...(NIGHT ? ['test/crash/{crash,qr-crash}.test.ts', 'test/ops/plan/plan.test.ts', 'test/ops/whose.test.ts'] : []),
 ];

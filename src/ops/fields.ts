@@ -1,12 +1,13 @@
 /** Fields that many operations share (instants, merchants, limits, reasons), and reading a list page by page. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Said, type Spoken } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
 import { yieldToEventLoop } from '../proxy/concurrency.ts';
 import { maskWritten } from '../proxy/evidence/redact-text.ts';
-import type { ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
+import type { CallSeen, ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
 import type { ExchangeStore } from './ports.ts';
 
 export const MINUTE_MS = 60_000;
@@ -157,6 +158,23 @@ export async function* pagesOf<Row extends { sequence: number }>(
     last = page.at(-1)?.sequence ?? last;
     await yieldToEventLoop();
   }
+}
+
+/**
+ * Calls after the last one that was read before, page by page. A standby that takes over may lack it, and gives its number to
+ * another: then all are read anew. @param forget drops what was read before.
+ */
+export async function* callsAfter(
+  exchanges: Pick<ExchangeStore, 'calls'>,
+  filter: ExchangeFilter,
+  size: number,
+  last: CallSeen | null,
+  forget: () => void,
+): AsyncGenerator<CallSeen[]> {
+  const read = (after: number, most: number) => exchanges.calls(filter, after, most);
+  const is_there = last !== null && isDeepStrictEqual((await read(last.sequence - 1, 1))[0], last);
+  if (last !== null && !is_there) forget();
+  yield* pagesOf(read, size, is_there ? last.sequence : 0);
 }
 
 /** Exchanges recorded before the call, page by page; later ones belong to the next reader. */

@@ -36,7 +36,7 @@ import type {
   NoticeSum,
 } from '../proxy/records/notices.ts';
 import type { Refund } from '../proxy/records/refunds.ts';
-import type { BulkMove, LegacySale, OpenCount, Proposal } from '../proxy/records/routing.ts';
+import type { BulkChange, BulkMove, LegacySale, OpenCount, Proposal } from '../proxy/records/routing.ts';
 import type {
   BackupManifest,
   BackupNews,
@@ -184,16 +184,25 @@ export interface SalePage<Row> {
 }
 
 export interface MoveStore {
-  /** @param bulk that proposes it, as it is afterwards: both are written, or neither. @throws PuenteError conflict. */
-  saveProposal(proposal: Proposal, audit: AuditEntry | null, bulk?: BulkMove): Promise<void>;
+  /**
+   * @param newest_seen of a new one: as for `appendAudit`. @param bulk that proposes it: both are written, or neither.
+   * @throws PuenteError conflict.
+   */
+  saveProposal(proposal: Proposal, audit: AuditEntry | null, newest_seen?: number, bulk?: BulkChange): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */
   proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;
-  /** `expected_revision` 0 writes a new one. @throws PuenteError conflict. */
-  saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
+  /**
+   * Of its merchants those that are others than in `before` are written. @param before as it was read; null writes a new one.
+   * @param newest of a new ramp: the id of the newest ramp that its start rests on, empty
+   * for none. @throws PuenteError conflict, also when another ramp was started since.
+   */
+  saveBulkMove(bulk: BulkMove, before: BulkMove | null, audit: AuditEntry | null, newest?: string): Promise<BulkMove>;
   bulkMove(id: string): Promise<BulkMove | null>;
   /** Newest first. */
   bulkMoves(filter: BulkFilter, limit: number): Promise<BulkMove[]>;
+  /** The same without their merchants, which take some 10 ms to read when they are ten thousand. */
+  bulkLines(filter: BulkFilter, limit: number): Promise<Pick<BulkMove, 'id' | 'created_at'>[]>;
 }
 
 /** A missing field does not filter. */
@@ -203,6 +212,8 @@ interface BulkFilter {
   is_ramp?: boolean;
   /** Those that name this merchant. */
   merchant_id?: string;
+  /** Those that have not ended, and are to move this merchant. */
+  awaited_by?: string;
   /** Those that were started before the one of this id; none for an unknown one. */
   before?: string;
 }

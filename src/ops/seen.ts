@@ -183,13 +183,20 @@ export async function changeInAnyCase<Result>(
   return inAnyCase(async () => change(await merchantToChange(ports, id, purpose)));
 }
 
-/** The same for any row. @param change reads it first. @throws PuenteError conflict after ten tries, and as `change` does. */
-export async function inAnyCase<Result>(change: () => Promise<Result>): Promise<Result> {
+/**
+ * The same for any row. @param change reads it first. @param isToRepeat of a conflict; each is by default.
+ * @throws PuenteError conflict after ten tries, and as `change` does.
+ */
+export async function inAnyCase<Result>(
+  change: () => Promise<Result>,
+  isToRepeat: (error: PuenteError) => boolean = () => true,
+): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await change();
     } catch (error) {
-      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
+      const is_conflict = error instanceof PuenteError && error.code === 'conflict';
+      if (!is_conflict || attempt === TRIES || !isToRepeat(error)) throw error;
     }
   }
 }

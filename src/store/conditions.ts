@@ -34,8 +34,9 @@ export const REFUND_CHANGE =
   'state, upstream_id, reference_id, refunded_minor, upstream_status, answered_at, known_at, updated_at';
 export const PROPOSAL =
   'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
-export const BULK = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
-export const BULK_CHANGE = 'per_day, items, ramp, state, detail, updated_at';
+/** A bulk move without its merchants. */
+export const BULK = 'id, move, reason, who, per_day, ramp, state, detail, created_at, updated_at, revision';
+export const BULK_CHANGE = 'per_day, ramp, state, detail, updated_at';
 export const INCIDENT_NOTED = 'id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line';
 export const INCIDENT = `${INCIDENT_NOTED}, closed_at, closed_by`;
 export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
@@ -131,11 +132,10 @@ export function holding(column: string): string {
 }
 
 /** A bulk move or ramp that has not ended, and not reached the merchant's end yet. */
-export const AWAITS_IN_BULK = (merchant: string): string => `state IN ('proposed', 'running', 'paused') AND EXISTS (
-    SELECT 1 FROM json_each(bulk_moves.items) AS item
-    WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
-/** In the form of `JSON.stringify` and SQLite: parsing each item of each bulk move would delay calls. Value: the merchant. */
-export const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
+export const AWAITS_IN_BULK = (merchant: string): string => `state IN ('proposed', 'running', 'paused')
+    AND id IN (SELECT bulk FROM bulk_items WHERE merchant_id = ${merchant} AND bulk_items.state = 'waiting')`;
+/** Value: the merchant. */
+export const NAMED_IN_BULK = 'id IN (SELECT bulk FROM bulk_items WHERE merchant_id = ?)';
 export const LISTED = 'IN (SELECT value FROM json_each(?))';
 /** More rows at once would delay the payments that queue behind the housekeeping. */
 export const HOUSEKEEPING_ROWS = 5_000;

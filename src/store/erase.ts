@@ -8,7 +8,7 @@ import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
 import { AWAITS_IN_BULK, HOLDING, LIVE, NAMED_IN_BULK, OVER } from './conditions.ts';
 import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { linkSteps } from './retention.ts';
-import { merchantLock } from './rows.ts';
+import { merchantLock, rowLock } from './rows.ts';
 import { SUM_TABLES, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait some milliseconds behind it. */
@@ -42,8 +42,8 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
       for await (const keys of slicesOf(reads.events, merchant_id))
         await commit({ steps: [step('erase_events', JSON.stringify(keys))] });
       for (const { id } of await reads.bulks.all(merchant_id)) {
-        const values = [merchant_id, merchant_id, id, merchant_id];
-        await commit({ steps: [{ ...step('erase_from_bulk_move', ...values), changes: 1 }] });
+        const first = { ...step('erase_from_bulk_move', merchant_id, id, merchant_id), changes: 1 };
+        await commit({ steps: [first, step('erase_bulk_items', id, merchant_id)], locks: { alone: [rowLock(id)] } });
       }
       const is_known = (await reads.merchant.get(merchant_id)) !== undefined;
       await commit(lastUnit(merchant_id, is_known, audit(erased), now()));
@@ -121,7 +121,7 @@ const COUNTED: Record<Exclude<keyof Holdings, 'events' | 'legacy_sales'>, string
   tokens: 'tokens WHERE merchant_id = ?',
   sums: `(${SUM_TABLES.map((table) => `SELECT merchant_id FROM ${table}`).join(' UNION ALL ')}) AS sums WHERE merchant_id = ?`,
   proposals: 'proposals WHERE merchant_id = ?',
-  bulk_moves: `bulk_moves WHERE ${NAMED_IN_BULK}`,
+  bulk_moves: `bulk_runs WHERE ${NAMED_IN_BULK}`,
 };
 
 const NO_WORK: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
@@ -142,7 +142,7 @@ function prepareReads(reader: Reader) {
       `SELECT sequence AS key FROM exchanges INDEXED BY exchanges_by_merchant WHERE merchant_id = (SELECT ?) LIMIT ?`,
     ),
     events: slicesBy(reader, 'events', 'user_id'),
-    bulks: reader.prepare<[string], { id: string }>(`SELECT id FROM bulk_moves WHERE ${NAMED_IN_BULK}`),
+    bulks: reader.prepare<[string], { id: string }>(`SELECT id FROM bulk_runs WHERE ${NAMED_IN_BULK}`),
     open: reader.prepare<[string, string, string, number, string, string, number, string], OpenWork>(OPEN_WORK),
   };
 }
@@ -155,7 +155,7 @@ export const OPEN_WORK = `SELECT
     AS legacy_sales,
   (SELECT count(*) FROM notices WHERE merchant_id = ? AND state = 'pending') AS notices,
   (SELECT count(*) FROM proposals WHERE merchant_id = ? AND state = 'waiting' AND expires_at > ?) AS proposals,
-  (SELECT count(*) FROM bulk_moves WHERE ${AWAITS_IN_BULK('?')}) AS bulk_moves`;
+  (SELECT count(*) FROM bulk_runs WHERE ${AWAITS_IN_BULK('?')}) AS bulk_moves`;
 
 function slicesBy(reader: Reader, table: 'events' | 'legacy_sales', owner: 'user_id' | 'merchant_id'): Slices {
   return {

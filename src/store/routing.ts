@@ -5,6 +5,7 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import {
+  type BulkChange,
   type BulkMove,
   LATE_EFFECT_MS,
   type LegacySale,
@@ -12,7 +13,7 @@ import {
   type PartOf,
   type Proposal,
 } from '../proxy/records/routing.ts';
-import { BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
+import { AWAITS_IN_BULK, BULK, BULK_CHANGE, HOLDING, NAMED_IN_BULK, PROPOSAL, SALE } from './conditions.ts';
 import {
   type Condition,
   filteredReads,
@@ -24,7 +25,7 @@ import {
   type Value,
   type Writer,
 } from './engine.ts';
-import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
+import { jsonOf, type PageValues, pageOf, parsing, RAMPS_LOCK, readsOf, rowLock, valuesIn } from './rows.ts';
 
 /**
  * `saveLegacySale` @throws PuenteError not_found for an id without a row, or in another state. Times are epoch ms; lists by reference are
@@ -98,18 +99,32 @@ function valuesOfChange(change: LegacySaleChange, now: number, id: string): Valu
 // Moves of merchants: proposals that wait for a second person, and bulk moves.
 
 /**
- * `saveProposal` @throws PuenteError conflict when the proposal is decided or its bulk move changed, `saveBulkMove` when
- * the stored revision is another. Lists are newest first.
+ * `saveProposal` @throws PuenteError conflict when the proposal is decided, its merchant has a line after `newest_seen`, or its
+ * bulk move was changed; `saveBulkMove` when the stored revision is another. Lists are newest first.
  */
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
-  const bulkMove = one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf);
+  const bulkMove = one(`SELECT ${BULK}, items FROM bulk_moves WHERE id = ?`, bulkOf);
+  const bulkLines: StoreMethods['bulkLines'] = ({ states, is_ramp, merchant_id, awaited_by, before }, limit) => {
+    const conditions: Condition[] = [
+      ['state IN (SELECT value FROM json_each(?))', listOf(states)],
+      [NAMED_IN_BULK, merchant_id],
+      [AWAITS_IN_BULK('?'), awaited_by],
+      ['sequence < (SELECT sequence FROM bulk_runs WHERE id = ?)', before],
+    ];
+    const kind = is_ramp === undefined ? 'true' : `ramp IS ${is_ramp ? 'NOT ' : ''}NULL`;
+    const sql = (where: string) =>
+      `SELECT id, created_at FROM bulk_runs WHERE ${where} AND ${kind} ORDER BY sequence DESC LIMIT ?`;
+    return run(conditions, sql, limit);
+  };
   return {
-    async saveProposal(one, audit, bulk) {
-      const result = await writer.commit(unitOf(partSteps({ proposal: one, bulk }, now()), audit));
+    async saveProposal(one, audit, newest_seen, bulk) {
+      const unit = unitOf(partSteps({ proposal: one, bulk }, now()), audit);
+      const result = await writer.commit(newest_seen === undefined ? unit : { ...unit, newest_seen });
       if (result.kind === 'done') return;
-      throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
+      if (newest_seen === undefined) throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
+      throw new PuenteError('conflict', say('refusal.decided_meanwhile', { merchant: one.merchant_id }));
     },
     proposal: one(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`, proposalOf),
     async proposals(filter, limit) {
@@ -120,28 +135,24 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       const sql = (where: string) => `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
       return (await run<Parameters<typeof proposalOf>[0]>(conditions, sql, limit)).map(proposalOf);
     },
-    async saveBulkMove(one, expected_revision, audit) {
+    async saveBulkMove(one, before, audit, newest) {
       const updated_at = now();
-      const steps = [bulkStep(one, expected_revision, updated_at)];
-      const result = await writer.commit(unitOf({ steps, alone: [rowLock(one.id)] }, audit));
-      if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
-      throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
+      const expected = before?.revision ?? 0;
+      const steps = bulkSteps({ before, after: one }, updated_at, newest);
+      const alone = [rowLock(one.id), ...(newest === undefined ? [] : [RAMPS_LOCK])];
+      const result = await writer.commit(unitOf({ steps, alone }, audit));
+      if (result.kind === 'done') return { ...one, revision: expected + 1, updated_at };
+      const changed = say('refusal.bulk_changed', { id: one.id, expected });
+      throw new PuenteError('conflict', newest === undefined ? changed : say('refusal.ramps_meanwhile', {}));
     },
     bulkMove,
-    async bulkMoves({ states, is_ramp, merchant_id, before }, limit) {
-      const conditions: Condition[] = [
-        ['state IN (SELECT value FROM json_each(?))', listOf(states)],
-        [NAMED_IN_BULK, merchant_id],
-        ['sequence < (SELECT sequence FROM bulk_moves WHERE id = ?)', before],
-      ];
-      const kind = is_ramp === undefined ? 'true' : `ramp IS ${is_ramp ? 'NOT ' : ''}NULL`;
-      const sql = (where: string) =>
-        `SELECT id FROM bulk_moves WHERE ${where} AND ${kind} ORDER BY sequence DESC LIMIT ?`;
+    bulkLines,
+    async bulkMoves(filter, limit) {
       const found: BulkMove[] = [];
-      for (const { id } of await run<{ id: string }>(conditions, sql, limit)) {
+      for (const { id } of await bulkLines(filter, limit)) {
         const bulk = await bulkMove(id);
         if (bulk !== null) found.push(bulk);
-        // One of ten thousand merchants takes some 10 ms to parse: payments run between two.
+        // One of ten thousand merchants takes some 10 ms to read and parse: payments run between two.
         await yieldToEventLoop();
       }
       return found;
@@ -156,31 +167,34 @@ const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 
 /**
- * Inserts a bulk move when 0 is expected; otherwise the unit is a conflict unless the stored revision is the expected
- * one. @param updated_at epoch ms.
+ * Its row, and those of the merchants that changed. The unit is a conflict unless the stored revision is that of `before`.
+ * @param before null inserts it. @param updated_at epoch ms. @param newest as for `saveBulkMove`.
  */
-function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
-  const row = {
-    ...one,
-    move: JSON.stringify(one.move),
-    items: JSON.stringify(one.items),
-    ramp: jsonOf(one.ramp),
-    updated_at,
-    revision: 1,
-  };
-  if (expected_revision === 0) return { write: 'insert_bulk_move', values: bulkValues(row), changes: 1 };
-  return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
+function bulkSteps(
+  { before, after }: Omit<BulkChange, 'before'> & { before: BulkMove | null },
+  updated_at: number,
+  newest: string | null = null,
+): Step[] {
+  const { id } = after;
+  const row = { ...after, move: JSON.stringify(after.move), ramp: jsonOf(after.ramp), updated_at, revision: 1 };
+  const first: Step =
+    before === null
+      ? { write: 'insert_bulk_move', values: [...bulkValues(row), newest], changes: 1 }
+      : { write: 'update_bulk_move', values: [...bulkChange(row), id, before.revision], changes: 1 };
+  const changed = after.items.flatMap((item, place) =>
+    item === before?.items[place] ? [] : [[id, place, item.merchant_id, item.state, JSON.stringify(item)]],
+  );
+  return changed.length === 0 ? [first] : [first, { write: 'save_bulk_items', values: [JSON.stringify(changed)] }];
 }
 
 /** The rows of a bulk move and of a proposal, each a conflict when it was changed since. @param updated_at epoch ms. */
 export function partSteps({ bulk, proposal }: PartOf, updated_at: number): { steps: Step[]; alone: string[] } {
-  const steps: Step[] = [];
-  if (bulk !== undefined) steps.push(bulkStep(bulk, bulk.revision, updated_at));
+  const steps = bulk === undefined ? [] : bulkSteps(bulk, updated_at);
   if (proposal !== undefined) {
     const values = proposalValues({ ...proposal, move: JSON.stringify(proposal.move) });
     steps.push({ write: 'save_proposal', values, changes: 1 });
   }
-  return { steps, alone: [bulk, proposal].flatMap((row) => (row === undefined ? [] : [rowLock(row.id)])) };
+  return { steps, alone: [bulk?.after, proposal].flatMap((row) => (row === undefined ? [] : [rowLock(row.id)])) };
 }
 
 /** Changes of one row are applied in the order of their requests. */

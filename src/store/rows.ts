@@ -225,5 +225,8 @@ export function rowLock(id: string): string {
   return `row ${id}`;
 }
 
+/** On the start of ramps: no merchant is in two. */
+export const RAMPS_LOCK = 'ramps';
+
 /** Exchanges: sequences rise in the order in which rows become visible, and sums are locked in one order. */
 export const EXCHANGES_LOCK = 'exchanges';

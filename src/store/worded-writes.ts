@@ -1,4 +1,4 @@
-/** Statements that are built for each engine: sums of evidence, and corrections after a clock that ran ahead. */
+/** Statements that are built for each engine: sums of evidence, corrections after a clock that ran ahead, and batches. */
 
 import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
 import { LONGEST_UNSEEN_MS } from '../proxy/sales/unseen.ts';
@@ -116,5 +116,11 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
 
 /** The statements of one engine, by name. */
 export function writesIn(words: Words) {
-  return { ...evidenceWritesIn(words), ...scheduleWritesIn(words) };
+  return {
+    ...evidenceWritesIn(words),
+    ...scheduleWritesIn(words),
+    /** A step writes one; a start or an abort all, as many as ten thousand (30 to 50 ms of the writer), once per bulk move. */
+    save_bulk_items: `INSERT INTO bulk_items ${words.rows('bulk, place:bigint, merchant_id, state, item')}
+      ON CONFLICT (bulk, place) DO UPDATE SET merchant_id = excluded.merchant_id, state = excluded.state, item = excluded.item`,
+  };
 }

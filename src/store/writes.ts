@@ -61,6 +61,9 @@ function updateLink(columns: string): string {
     order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END WHERE legacy_id = ? AND revision = ?`;
 }
 
+/** Empty without one. */
+const NEWEST_RAMP = `coalesce((SELECT id FROM bulk_runs WHERE ramp IS NOT NULL ORDER BY sequence DESC LIMIT 1), '')`;
+
 const { pull_links, ...worded } = writesIn({
   clock: '?',
   least: 'min',
@@ -140,7 +143,7 @@ const declared = {
       AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
       AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
       AND NOT EXISTS (SELECT 1 FROM proposals WHERE merchant_id = merchants.id)
-      AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
+      AND NOT EXISTS (SELECT 1 FROM bulk_runs WHERE ${AWAITS_IN_BULK('merchants.id')})`,
   }),
 
   ...changing(NOTHING_CACHED, {
@@ -264,8 +267,10 @@ const declared = {
     save_proposal: `INSERT INTO proposals (${PROPOSAL}) VALUES (${parametersFor(PROPOSAL)})
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by,
       decided_at = excluded.decided_at, expires_at = excluded.expires_at WHERE proposals.state = 'waiting'`,
-    insert_bulk_move: `INSERT INTO bulk_moves (${BULK}) VALUES (${parametersFor(BULK)})`,
-    update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
+    /** The last value is the id of the newest ramp that was seen: no row when there is a newer one; null: whatever there is. */
+    insert_bulk_move: `INSERT INTO bulk_runs (${BULK}) SELECT ${parametersFor(BULK)}
+      WHERE coalesce((SELECT ?), ${NEWEST_RAMP}) = ${NEWEST_RAMP}`,
+    update_bulk_move: `UPDATE bulk_runs SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
 
     /** The last values are its line, twice: lines are noted in order, so a line below the newest one counts already. */
@@ -341,11 +346,11 @@ const declared = {
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     /** An expired proposal may be deleted too, although its state is still `waiting`. */
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND (state <> 'waiting' OR expires_at <= ?)`,
-    /** Items are counted, so it stays, without its units; by the new revision a step reads again. Values: merchant (2×), row, merchant. */
-    erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
-      items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
-        THEN json_remove(json_set(item.value, '$.merchant_id', 'erased', '$.detail', ''), '$.own', '$.ramp') ELSE item.value END) ORDER BY item.key)
-        FROM json_each(bulk_moves.items) AS item),
+    /** Merchants are counted, so its place stays, without its units. */
+    erase_bulk_items: `UPDATE bulk_items SET merchant_id = 'erased',
+      item = json_remove(json_set(item, '$.merchant_id', 'erased', '$.detail', ''), '$.own', '$.ramp') WHERE bulk = ? AND merchant_id = ?`,
+    /** By the new revision a step reads again. Values: merchant, row, merchant. */
+    erase_from_bulk_move: `UPDATE bulk_runs SET revision = revision + 1,
       detail = CASE WHEN instr(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
       WHERE id = ? AND NOT (${AWAITS_IN_BULK('(SELECT ?)')})`,
     delete_exchanges: `DELETE FROM exchanges WHERE sequence IN (SELECT value FROM json_each(?))`,

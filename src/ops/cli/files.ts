@@ -234,8 +234,8 @@ export const reconcileFaces: Faces = {
   reconcile: {
     about: 'compare open and recent links with upstream; repair with --apply',
     notes: `
-Legacy is asked about one sale a second, by all repairs of one process together. A second repair of the same merchant, or
-of all, is refused there while the first is under way, with who began it and when. A repair ends when whoever reads its
+Legacy is asked about one sale a second, by all repairs together. A second repair of the same merchant, or of all, is
+refused at the process of the first while that is under way, with who began it and when. A repair ends when whoever reads its
 progress has gone, such as a command that is stopped or a page that is closed.`,
     examples: [
       'puente reconcile --merchant 700100200',

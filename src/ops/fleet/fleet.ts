@@ -1,8 +1,9 @@
 /** The whole fleet at a glance: all viewers share one read, so that many cost as much as one. */
 import type { ChainMark } from '../../proxy/audit.ts';
+import type { CallSeen } from '../../proxy/records/evidence.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { isInChain, merchantOfLine, whyOf } from '../audit.ts';
-import { DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
+import { callsAfter, DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import { lastBefore } from '../report/decisions.ts';
@@ -101,14 +102,17 @@ function createReader(ports: Ports) {
  * ascend in the order in which calls become readable, whichever process writes them (`EXCHANGES_LOCK` of the store).
  */
 function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: number) => Promise<void> {
-  let after = 0;
+  let last: CallSeen | null = null;
+  const forget = (): void => {
+    pulses.forget();
+    last = null;
+  };
   return async (now) => {
     // Viewers look for calls of a moment ago, but the board must not wait for evidence that can't be written.
     await Promise.race([evidence.settled(), clock.sleep(EVIDENCE_WAIT_MS)]);
-    const read = (from: number, size: number) => store.exchanges.calls({ since: now - PULSE_MS }, from, size);
-    for await (const page of pagesOf(read, PAGE, after)) {
+    for await (const page of callsAfter(store.exchanges, { since: now - PULSE_MS }, PAGE, last, forget)) {
       for (const call of page) pulses.add(call);
-      after = page.at(-1)?.sequence ?? after;
+      last = page.at(-1) ?? last;
     }
     pulses.trim(now);
   };

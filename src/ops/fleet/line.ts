@@ -198,6 +198,7 @@ export function createPulses() {
       legacy: laneOf(merchant_id, 'legacy', now),
       orders: laneOf(merchant_id, 'orders', now),
     }),
+    forget: (): void => kept.clear(),
     trim(now: number): void {
       for (const [key, slices] of kept) {
         const fresh = slices.filter(({ nth }) => nth > lastSlice(now) - SLICES);

@@ -1,4 +1,5 @@
 /** Bulk moves, by list or selection: one merchant after the other, until a safety stop or an operator ends it. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence } from '../../error.ts';
 import { encoded, quoted, readStored, say } from '../../locales/message.ts';
@@ -8,7 +9,7 @@ import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
-import { reasonOf } from '../audit.ts';
+import { newestOf, reasonOf } from '../audit.ts';
 import { listLimit, merchantId, reason, type Shown, shown, whose } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { inAnyCase, is_new, merchantOf, merchantToChange, named, namedTwice, refuseUnseen } from '../seen.ts';
@@ -20,7 +21,7 @@ import { saveRollback } from './move.ts';
 import { propose, withdrawAll } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
 
-/** Merchants of one bulk move; its row is rewritten with every step. */
+/** Merchants of one bulk move; all are read for every step. */
 const MOST_ITEMS = 10_000;
 /** Merchants on a page of one. */
 const DEFAULT_ITEMS = 500;
@@ -113,7 +114,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   };
   const saved = await ports.store.moves.saveBulkMove(
     { ...bulk, detail: encoded(summary(bulk)) },
-    0,
+    null,
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
   ports.memory.wakeups.bulk_moves.wake();
@@ -160,7 +161,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
-    return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
+    return bulkView(ports, await ports.store.moves.saveBulkMove(aborted, bulk, audit));
   });
 }
 
@@ -223,22 +224,23 @@ const MOST_FAILED = 10;
 
 /**
  * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
- * @param failed merchants whose last step failed: they keep no others, and are tried again after those.
  * @returns for how many ms another step is of no use; null: go on at once.
  */
-function stepBulk(ports: Ports, id: string, failed: Set<string>): Promise<number | null> {
+function stepBulk(ports: Ports, id: string, known: Known): Promise<number | null> {
+  const { failed } = known;
   return oneAtATime(ports, id, async () => {
     const bulk = await ports.store.moves.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;
+    known.goes_back = hasBack(bulk);
     const now = ports.clock.now();
     const needs_no_stops = hasBack(bulk, failed) || !bulk.items.some(isWaiting);
     const step = nextStep(bulk, needs_no_stops ? [] : await stopsOf(ports, bulk), now, failed);
     switch (step.kind) {
       case 'stop':
-        await end(ports, { ...bulk, state: 'stopped', detail: step.why }, 'bulk move stopped');
+        await end(ports, bulk, 'stopped', step.why);
         return null;
       case 'done':
-        await end(ports, { ...bulk, state: 'done', detail: step.why }, 'bulk move done');
+        await end(ports, bulk, 'done', step.why);
         return null;
       case 'wait':
         await wait(ports, bulk, step.why);
@@ -266,7 +268,7 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
     return REST_MS;
   }
   const after = withItemState(bulk, item, left.state, left.detail, ports.clock.now());
-  await ports.store.moves.saveBulkMove(after, bulk.revision, null);
+  await ports.store.moves.saveBulkMove(after, bulk, null);
   return null;
 }
 
@@ -284,6 +286,7 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const target = moveTarget.parse({ ...bulk.move, ...item.own });
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
+  const seen = await newestOf(ports, item.merchant_id);
   const before = await merchantOf(ports, item.merchant_id);
   if (isBack(bulk.move, item) && target.kind === undefined) return attemptBack(ports, bulk, item, before);
   const judged = await judgeFor(ports, before, target, person);
@@ -301,12 +304,13 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
   const changes = joined(judgement.preview.changes_said, 'bulk.changes');
   const now = ports.clock.now();
   if (judgement.needs === 'approval')
-    await propose(ports, item.merchant_id, target, bulk.reason, person, {}, (id) =>
-      withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
-    );
+    await propose(ports, item.merchant_id, target, bulk.reason, person, seen, {}, (id) => ({
+      before: bulk,
+      after: withItemState(bulk, item, 'proposed', encoded(say('bulk.proposed', { changes, id })), now),
+    }));
   else {
     const after = withItemState(bulk, item, 'moved', encoded(changes), now);
-    await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: after });
+    await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id }, { bulk: { before: bulk, after } });
   }
   return null;
 }
@@ -317,9 +321,9 @@ async function attemptBack(ports: Ports, bulk: BulkMove, item: BulkItem, before:
   const extra = { bulk: bulk.id };
   const there = { state: 'skipped', detail: encoded(say('bulk.there', {})) } as const;
   const { revision } = await saveRollback(ports, before, { reason: why, new: false }, who, extra, (changes) => {
-    const now = ports.clock.now();
-    if (changes.length === 0) return withItemState(bulk, item, there.state, there.detail, now);
-    return withItemState(bulk, item, 'moved', encoded(joined(changes, 'bulk.changes')), now);
+    const moved = { state: 'moved', detail: encoded(joined(changes, 'bulk.changes')) } as const;
+    const { state, detail } = changes.length === 0 ? there : moved;
+    return { before: bulk, after: withItemState(bulk, item, state, detail, ports.clock.now()) };
   });
   if (revision === null) return there;
   await withdrawAll(ports, before.id, why, who, extra);
@@ -374,14 +378,15 @@ async function stopsOf(ports: Ports, bulk: BulkMove): Promise<StopSeen[]> {
   return found;
 }
 
-async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
-  await ports.store.moves.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, BY_ITSELF, bulk.detail));
-  ports.log.info(action, { action: bulk.state, count: bulk.items.length });
+async function end(ports: Ports, before: BulkMove, state: 'stopped' | 'done', detail: string): Promise<void> {
+  const [bulk, action] = [{ ...before, state, detail }, `bulk move ${state}` as const];
+  await ports.store.moves.saveBulkMove(bulk, before, bulkAudit(ports, bulk, action, BY_ITSELF, detail));
+  ports.log.info(action, { action: state, count: bulk.items.length });
 }
 
 /** Stores why the bulk move waits, once per reason. */
 async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
-  if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+  if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk, null);
 }
 
 // The background loop of bulk moves and ramps: it reads them from the store, so it continues after a restart.
@@ -393,35 +398,52 @@ const CONCURRENCY = 1;
 /** Bulk moves and ramps that run at once; others wait. */
 const MOST_RUNNING = 500;
 
+/** What this process knows of an open one: what is due is found without reading its merchants. */
+interface Known {
+  is_ramp: boolean;
+  /** As of its last step here: some merchants wait for their way back to legacy. */
+  goes_back: boolean;
+  /** Until when (`tickOf`) no step is of use: it waits for its window or its day. */
+  rests_until: number;
+  /** Merchants whose step failed since its last rest: they keep no others, and are tried again after those. */
+  failed: Set<string>;
+}
+
+async function firstLook(ports: Ports, id: string): Promise<Known> {
+  const bulk = await ports.store.moves.bulkMove(id);
+  await yieldToEventLoop(); // payments run between two
+  const of_it = { rests_until: 0, failed: new Set<string>() };
+  return { is_ramp: bulk !== null && bulk.ramp !== null, goes_back: bulk !== null && hasBack(bulk), ...of_it };
+}
+
 /** @param stepRamp runs one look at a ramp (`ramp.ts`); its result is as that of `stepBulk`. */
 export function startBulkMoves(ports: Ports, stepRamp: (ports: Ports, id: string) => Promise<number | null>): Loop {
-  /** Until when (`tickOf`) a bulk move that waits for its window or its day takes no step. */
-  const rests = new Map<string, number>();
-  /** Merchants of each bulk move whose step failed since its last rest. */
-  const failed = new Map<string, Set<string>>();
+  let known: ReadonlyMap<string, Known> = new Map();
   return startLoop({
     name: 'bulk moves',
     poll_ms: POLL_MS,
     concurrency: CONCURRENCY,
     take: async () => {
-      const now = tickOf(ports.clock);
       // A proposed one is a ramp, which ends when nobody approves it in time.
-      const open = await ports.store.moves.bulkMoves({ states: ['proposed', 'running'] }, MOST_RUNNING);
-      const due = open.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
-      return due.toSorted((one, other) => Number(hasBack(other)) - Number(hasBack(one)));
+      const open = await ports.store.moves.bulkLines({ states: ['proposed', 'running'] }, MOST_RUNNING);
+      const oldest_first = new Map<string, Known>();
+      for (const { id } of open.toReversed()) oldest_first.set(id, known.get(id) ?? (await firstLook(ports, id)));
+      known = oldest_first;
+      const now = tickOf(ports.clock);
+      const due = [...known].filter(([, { rests_until }]) => rests_until <= now);
+      return due.toSorted(([, one], [, other]) => Number(other.goes_back) - Number(one.goes_back));
     },
-    key: ({ id }) => id,
-    handle: async ({ id, ramp }) => {
+    key: ([id]) => id,
+    handle: async ([id, one]) => {
       // One that fails rests, too: without it the loop would take it again at once, and no other.
-      rests.set(id, tickOf(ports.clock) + FAILED_REST_MS);
-      const of_it = failed.get(id) ?? new Set();
-      failed.set(id, of_it);
-      const rest = await (ramp === null ? stepBulk(ports, id, of_it) : stepRamp(ports, id));
-      if (rest === null) rests.delete(id);
-      else {
-        rests.set(id, tickOf(ports.clock) + rest);
-        of_it.clear(); // those that failed are tried again after it
-      }
+      one.rests_until = tickOf(ports.clock) + FAILED_REST_MS;
+      const rest = await (one.is_ramp ? stepRamp(ports, id) : stepBulk(ports, id, one)).catch((error: unknown) => {
+        if (!(error instanceof PuenteError && error.code === 'conflict')) throw error;
+        ports.log.debug('the steps of a bulk move were made by another process');
+        return REST_MS;
+      });
+      one.rests_until = rest === null ? 0 : tickOf(ports.clock) + rest;
+      if (rest !== null) one.failed.clear(); // those that failed are tried again after it
     },
     log: ports.log,
   });

@@ -1,14 +1,23 @@
 /** Moves a merchant, with a reason, a revision and the evidence in the audit; and rolls it back to legacy at once. */
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
-import type { BulkMove } from '../../proxy/records/routing.ts';
+import type { BulkChange } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
+import { newestOf } from '../audit.ts';
 import { reason } from '../fields.ts';
 import { inForce, merchantView, refuseOtherRevision, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import { changeInAnyCase, is_new, merchantToChange, type Named, type OnPurpose, type reasonOrNew } from '../seen.ts';
-import { isWaiting, OPEN } from './bulk-decision.ts';
+import {
+  changeInAnyCase,
+  inAnyCase,
+  is_new,
+  merchantToChange,
+  type Named,
+  type OnPurpose,
+  type reasonOrNew,
+} from '../seen.ts';
+import { OPEN } from './bulk-decision.ts';
 import type { Judgement } from './judge.ts';
 import { isNothing, type Judged, judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { changesSaid, drainView, viewDrain } from './preview.ts';
@@ -49,7 +58,8 @@ export type MoveAnswer =
 
 /**
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on. Of a move to where
- * the merchant is nothing is written.
+ * the merchant is nothing is written. What is noted of the merchant before a proposal is written, as of a test notice, is
+ * judged with it: only another revision refuses it.
  * @param extra further facts for the audit line.
  * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target,
  * not_found for a merchant or a unit that was never seen.
@@ -61,7 +71,15 @@ export async function moveStage(
   person: Person,
   extra: Record<string, unknown> = {},
 ): Promise<MoveAnswer> {
+  const judgeAndMove = () => judgeAndMoveOnce(ports, id, change, person, extra);
+  return inAnyCase(judgeAndMove, ({ said }) => said.some(({ code }) => code === 'refusal.decided_meanwhile'));
+}
+
+async function judgeAndMoveOnce(
+  ...[ports, id, change, person, extra]: Required<Parameters<typeof moveStage>>
+): Promise<MoveAnswer> {
   const { reason: why, revision: expected, new: made, ...target } = change;
+  const seen = await newestOf(ports, id);
   const before = await merchantToChange(ports, id, { new: made }, unitsOf(target));
   const judged = await judgeFor(ports, before, target, person);
   refuseOtherRevision(before, expected);
@@ -69,7 +87,7 @@ export async function moveStage(
   if (changesNothing(judged, made))
     return { result: 'unchanged', ...merchantView(ports, before), judgement: judged.judgement };
   if (judged.judgement.needs === 'approval') {
-    const proposed = await propose(ports, id, target, why, person, extra);
+    const proposed = await propose(ports, id, target, why, person, seen, extra);
     return { result: 'proposed', merchant_name: before.settings.name, proposed, judgement: judged.judgement };
   }
   return { result: 'moved', ...(await makeMove(ports, judged, why, person, extra)) };
@@ -135,7 +153,7 @@ type Waits = Pick<RolledBack, 'withdrawn' | 'left'>;
 
 /**
  * Reads no evidence; `withdrawAll` is to follow. @param extra.bulk the bulk move whose step it is.
- * @param bulkWith that one after the step, by what is changed: both are written, or neither.
+ * @param bulkWith that one, and what it is after the step, by what is changed: both are written, or neither.
  * @returns the revision null when nothing is written. @throws PuenteError conflict.
  */
 export async function saveRollback(
@@ -144,7 +162,7 @@ export async function saveRollback(
   ask: z.infer<typeof reasonOrNew>,
   who: string,
   extra: Record<string, unknown>,
-  bulkWith?: (changes: Said[]) => BulkMove,
+  bulkWith?: (changes: Said[]) => BulkChange,
 ): Promise<{ before: Merchant; revision: number | null; waits: Waits }> {
   const { id: subject } = before;
   const waits = await waitingMoves(ports, subject, extra.bulk);
@@ -172,11 +190,8 @@ const MOST_OPEN = 500;
 async function waitingMoves(ports: Ports, id: string, own: unknown): Promise<Waits> {
   const { audit, moves } = ports.store;
   const [last] = await audit.auditsOf({ subject: id, action: 'rollback' }, 1);
-  const open = await moves.bulkMoves({ states: OPEN, merchant_id: id }, MOST_OPEN);
-  const left = open.filter(
-    ({ id: bulk, created_at, items }) =>
-      bulk !== own && created_at > (last?.at ?? 0) && items.some((one) => one.merchant_id === id && isWaiting(one)),
-  );
+  const open = await moves.bulkLines({ states: OPEN, awaited_by: id }, MOST_OPEN);
+  const left = open.filter(({ id: bulk, created_at }) => bulk !== own && created_at > (last?.at ?? 0));
   const proposed = await viewProposals(ports, { merchant: [id], state: 'waiting' });
   return { withdrawn: proposed.map((one) => one.id), left: left.map((one) => one.id) };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry, AuditLine } from '../../proxy/audit.ts';
-import type { BulkMove, Proposal } from '../../proxy/records/routing.ts';
+import type { BulkChange, Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown, whose } from '../fields.ts';
 import { merchantView } from '../merchants.ts';
@@ -33,46 +33,54 @@ export const proposalQuery = z.strictObject({
 export type ProposalView = Shown<Proposal>;
 
 /**
- * Stores a move that was judged and is allowed once a second person agrees. @param extra further facts for the audit line.
- * @param bulkWith the bulk move that proposes it, after this step: both are written, or neither.
- * @throws PuenteError refused when the same move of the merchant already waits, conflict when the bulk move was changed.
+ * Stores a move that was judged and is allowed once a second person agrees. Of two processes that propose it one does.
+ * @param seen the newest audit line about the merchant before it was read (`newestOf`): a rollback since then, which finds
+ * no proposal to withdraw, refuses this one. @param extra further facts for the audit line.
+ * @param bulkWith the bulk move that proposes it, and what it is after this step: both are written, or neither.
+ * @throws PuenteError refused when the same move of the merchant already waits, conflict when anything was decided about
+ * the merchant since `seen`, or the bulk move was changed.
  */
-export function propose(
+export async function propose(
   ports: Ports,
   merchant_id: string,
   target: MoveTarget,
   why: string,
   person: Person,
+  seen: number,
   extra: Record<string, unknown> = {},
-  bulkWith?: (id: string) => BulkMove,
+  bulkWith?: (id: string) => BulkChange,
 ): Promise<ProposalView> {
-  return ports.memory.mutex.run(`propose ${merchant_id}`, async () => {
-    const first = await waitingFor(ports, merchant_id, target);
-    if (first !== undefined) {
-      const { id, proposed_by: name, expires_at: until_at } = first;
-      throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
-    }
-    const now = ports.clock.now();
-    const proposal: Proposal = {
-      id: ports.memory.ids.legacyId(now),
-      merchant_id,
-      move: target,
-      reason: why,
-      proposed_by: person.name,
-      proposed_at: now,
-      expires_at: now + ports.settings.moves.proposal_kept_ms,
-      state: 'waiting',
-      decided_by: null,
-      decided_at: null,
-    };
-    const line = audit(ports, proposal, 'move proposed', person.name, why);
-    await ports.store.moves.saveProposal(
-      proposal,
-      { ...line, detail: { ...line.detail, ...extra } },
-      bulkWith?.(proposal.id),
-    );
-    return view(ports, proposal);
-  });
+  await refuseTwice(ports, merchant_id, target);
+  const now = ports.clock.now();
+  const proposal: Proposal = {
+    id: ports.memory.ids.legacyId(now),
+    merchant_id,
+    move: target,
+    reason: why,
+    proposed_by: person.name,
+    proposed_at: now,
+    expires_at: now + ports.settings.moves.proposal_kept_ms,
+    state: 'waiting',
+    decided_by: null,
+    decided_at: null,
+  };
+  const line = audit(ports, proposal, 'move proposed', person.name, why);
+  const entry = { ...line, detail: { ...line.detail, ...extra } };
+  try {
+    await ports.store.moves.saveProposal(proposal, entry, seen, bulkWith?.(proposal.id));
+  } catch (error) {
+    // Another process may have proposed it: that is said first.
+    await refuseTwice(ports, merchant_id, target);
+    throw error;
+  }
+  return view(ports, proposal);
+}
+
+async function refuseTwice(ports: Ports, merchant: string, target: MoveTarget): Promise<void> {
+  const first = await waitingFor(ports, merchant, target);
+  if (first === undefined) return;
+  const { id, proposed_by: name, expires_at: until_at } = first;
+  throw new PuenteError('refused', say('refusal.proposed', { merchant, name, until_at, id }));
 }
 
 /** The same move of the merchant, if it waits already. */

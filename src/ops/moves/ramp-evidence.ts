@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
-import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
+import type { CallSeen, ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
-import { DAY_MS, HOUR_MS, iso, pagesOf, said, time } from '../fields.ts';
+import { callsAfter, DAY_MS, HOUR_MS, iso, said, time } from '../fields.ts';
 import type { Ports, SalePlace } from '../ports.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -132,18 +132,17 @@ async function callsIn(ports: Ports, { merchant_id, ramp: place }: RampItem): Pr
 
 /** Calls that were counted; creates that were answered 2xx also by how long they took: whole ms, rounded up. */
 interface Tally {
-  /** Sequence of the last one. */
-  last: number;
+  last: CallSeen | null;
   calls: number;
   faults: number;
   waits: Record<StoredExchange['lane'], Map<number, number>>;
 }
 
 function newTally(): Tally {
-  return { last: 0, calls: 0, faults: 0, waits: { legacy: new Map(), orders: new Map() } };
+  return { last: null, calls: 0, faults: 0, waits: { legacy: new Map(), orders: new Map() } };
 }
 
-/** Each call is read once in a process, however often its step is looked at. @param since epoch ms. */
+/** Each call is counted once in a process, however often its step is looked at. @param since epoch ms. */
 function callsSince(ports: Ports, merchant_id: string, since: number, now: number): Promise<RampCalls> {
   const { memory, settings } = ports;
   const key = `calls ${merchant_id} ${since}`;
@@ -191,12 +190,13 @@ async function count(
   now: number,
 ): Promise<void> {
   const creates = createsOf(tables);
-  const read = (after: number, size: number) => store.exchanges.calls(filter, after, size);
-  for await (const page of pagesOf(read, PAGE, tally.last))
-    for (const { at, sequence, lane, operation, outcome, duration_ms } of page) {
+  const forget = (): void => void Object.assign(tally, newTally());
+  for await (const page of callsAfter(store.exchanges, filter, PAGE, tally.last, forget))
+    for (const call of page) {
+      const { at, lane, operation, outcome, duration_ms } = call;
       const is_ahead = at > now + RECORDED_WITHIN_MS;
       if (at > until && !is_ahead) return;
-      tally.last = sequence;
+      tally.last = call;
       if (is_ahead) continue;
       const wait = Math.ceil(duration_ms);
       if (operation !== null && creates.has(operation) && outcome === 'ok')

@@ -52,8 +52,11 @@ export async function stepRamp(ports: Ports, id: string): Promise<number> {
   if (last !== null && stopped !== null)
     ramp = await alone(() => lookAt(ports, last, stopped, { stopped, pauses: true }));
   if (ramp !== null && !ramp.items.some(isWaiting)) {
-    const done: Ramp = { ...ramp, state: 'done' };
-    await alone(() => unlessChanged(() => save(ports, done, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})))));
+    const before = ramp;
+    const done: Ramp = { ...before, state: 'done' };
+    await alone(() =>
+      unlessChanged(() => save(ports, done, before, 'ramp done', BY_ITSELF, encoded(say('ramp.done', {})))),
+    );
   }
   return LOOK_MS;
 }
@@ -204,7 +207,7 @@ async function makeStep(
   const line = await newestOf(ports);
   const detail = waits ? encoded(wentBack(ramp, item, to)) : '';
   const after = changed(ramp, item, { detail, at, line, ramp: place });
-  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: step }, { bulk: after });
+  await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: step }, { bulk: { before: ramp, after } });
   if (waits) look.stopped ??= merchant.id;
   return { ...after, revision: ramp.revision + 1 };
 }
@@ -219,7 +222,7 @@ async function pause(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<B
   const paused: Ramp = { ...changed(ramp, item, change), state: 'paused', detail };
   const { revision } = await ports.store.moves.saveBulkMove(
     paused,
-    ramp.revision,
+    ramp,
     auditOf(ports, paused, 'ramp paused', BY_ITSELF, detail),
   );
   return { ...paused, revision };
@@ -235,6 +238,6 @@ async function put(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<Bul
   const is_same = Object.keys(change).length === 1 && change.detail === item.detail;
   if (is_same) return ramp;
   const after = changed(ramp, item, change);
-  const { revision } = await ports.store.moves.saveBulkMove(after, ramp.revision, null);
+  const { revision } = await ports.store.moves.saveBulkMove(after, ramp, null);
   return { ...after, revision };
 }

@@ -9,7 +9,7 @@ import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { newestOf, whyOf } from '../audit.ts';
 import { DAY_MS, defined, iso, reason, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { merchant_name, merchantOf, named } from '../seen.ts';
+import { inAnyCase, merchant_name, merchantOf, named } from '../seen.ts';
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
 import { bulkQuery, isSince, oneAtATime } from './bulk.ts';
@@ -112,7 +112,8 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
  * @throws PuenteError refused for a merchant on legacy or above the last step, or with another ramp that has not ended.
  */
 export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, person: Person): Promise<RampView> {
-  return ports.memory.mutex.run('start ramp', async () => {
+  const start = async (): Promise<RampView> => {
+    const [newest] = await ports.store.moves.bulkMoves({ states: rampStates, is_ramp: true }, 1);
     const items = await itemsOf(ports, ask);
     const taken = (await openRamps(ports)).flatMap((ramp) =>
       ramp.items.filter(isWaiting).map((one) => [one.merchant_id, ramp.id]),
@@ -137,8 +138,18 @@ export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, pers
       updated_at: now,
       revision: 0,
     };
-    return save(ports, ramp, needs_approval ? 'ramp proposed' : 'ramp started', person.name, why);
-  });
+    return save(
+      ports,
+      ramp,
+      null,
+      needs_approval ? 'ramp proposed' : 'ramp started',
+      person.name,
+      why,
+      newest?.id ?? '',
+    );
+  };
+  // Another process may start one of the same merchants meanwhile: it is looked at, too.
+  return ports.memory.mutex.run('start ramp', () => inAnyCase(start));
 }
 
 /** Newest first. @throws PuenteError as `refuseUnseenRead`. */
@@ -222,7 +233,7 @@ export function changeRamp(
     const detail = to === 'running' ? '' : encoded(say('ramp.by', { action, name: person.name, reason: why }));
     const items = to === 'running' ? await watchedAnew(ports, ramp.items, now) : ramp.items;
     const changed = { ...ramp, state: to, detail, items, ramp: { ...ramp.ramp, approved_by } };
-    return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, action, person.name, why);
+    return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, ramp, action, person.name, why);
   });
 }
 
@@ -248,7 +259,7 @@ export async function expireRamp(ports: Ports, ramp: Ramp): Promise<void> {
   const now = ports.clock.now();
   if (expiresAt(ports, ramp) > now) return;
   const why = encoded(say('ramp.expired', {}));
-  await save(ports, left({ ...ramp, state: 'aborted', detail: why }, why, now), 'ramp expired', BY_ITSELF, why);
+  await save(ports, left({ ...ramp, state: 'aborted', detail: why }, why, now), ramp, 'ramp expired', BY_ITSELF, why);
 }
 
 async function refuseStopped(ports: Ports, { items }: BulkMove): Promise<void> {
@@ -327,11 +338,20 @@ function left(ramp: Ramp, detail: string, now: number): Ramp {
 }
 
 /**
- * With an audit line in the same transaction; wakes the loop that makes the steps. @throws PuenteError conflict when
- * the stored revision is another.
+ * With an audit line in the same transaction; wakes the loop that makes the steps.
+ * @param newest of a new one: as for `saveBulkMove`. @throws PuenteError conflict when the stored revision is another.
  */
-export async function save(ports: Ports, ramp: Ramp, action: AuditAction, who: string, why: string): Promise<RampView> {
-  const saved = await ports.store.moves.saveBulkMove(ramp, ramp.revision, auditOf(ports, ramp, action, who, why));
+export async function save(
+  ports: Ports,
+  ramp: Ramp,
+  before: Ramp | null,
+  action: AuditAction,
+  who: string,
+  why: string,
+  newest?: string,
+): Promise<RampView> {
+  const line = auditOf(ports, ramp, action, who, why);
+  const saved = await ports.store.moves.saveBulkMove(ramp, before, line, newest);
   ports.log.info(action, { action: ramp.id, count: ramp.items.length });
   ports.memory.wakeups.bulk_moves.wake();
   return viewOf(ports, { ...saved, ramp: ramp.ramp });

@@ -122,7 +122,7 @@ export interface BulkMove {
   who: string;
   /** Moves per UTC day. */
   per_day: number;
-  items: BulkItem[];
+  items: readonly Readonly<BulkItem>[];
   /** Null: one move for each merchant. */
   ramp: RampPlan | null;
   /** Only a ramp is `proposed` (waits for a second person) or `paused`. */
@@ -134,9 +134,15 @@ export interface BulkMove {
   revision: number;
 }
 
-/** What a move of a merchant is a step of, each as it is after the move: a bulk move or ramp, with its revision before. */
+/** A bulk move or ramp, as it was read and as it is then: what is the same object in both is not written again. */
+export interface BulkChange {
+  before: BulkMove;
+  after: BulkMove;
+}
+
+/** What a move of a merchant is a step of; the proposal as it is after the move. */
 export interface PartOf {
-  bulk?: BulkMove | undefined;
+  bulk?: BulkChange | undefined;
   proposal?: Proposal;
 }
 

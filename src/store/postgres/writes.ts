@@ -66,14 +66,8 @@ const own: Partial<Record<WriteName, string>> = {
       AND events.reference = links.reference_sent
     WHERE links.legacy_id ${LISTED} AND events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
     AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
-  erase_from_bulk_move: `WITH erased (merchant) AS (SELECT CAST(? AS TEXT))
-    UPDATE bulk_moves SET revision = revision + 1,
-    items = (SELECT json_agg(CASE WHEN item.value ->> 'merchant_id' = merchant
-      THEN (item.value::jsonb - 'own' - 'ramp' || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
-      FROM json_array_elements(bulk_moves.items::json) WITH ORDINALITY AS item (value, place)),
-    detail = CASE WHEN strpos(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
-    FROM erased WHERE id = ? AND NOT (state IN ('proposed', 'running', 'paused') AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item
-    WHERE item.value ->> 'merchant_id' = ? AND item.value ->> 'state' = 'waiting'))`,
+  erase_bulk_items: `UPDATE bulk_items SET merchant_id = 'erased',
+    item = (item::jsonb - 'own' - 'ramp' || '{"merchant_id":"erased","detail":""}')::text WHERE bulk = ? AND merchant_id = ?`,
 };
 
 const shared = Object.fromEntries(Object.entries(writes).map(([name, { sql }]) => [name, sql]));

@@ -93,7 +93,8 @@ export const COPIED: readonly CopiedTable[] = [
   { name: 'readiness_days', key: ['merchant_id', 'day'] },
   { name: 'shed', key: ['day', 'reason'] },
   { name: 'proposals', key: ['sequence'] },
-  { name: 'bulk_moves', key: ['sequence'] },
+  { name: 'bulk_runs', key: ['sequence'] },
+  { name: 'bulk_items', key: ['bulk', 'place'] },
   { name: 'incidents', key: ['id'], release: 'closed_at = 0' },
   { name: 'alerts', key: ['sequence'] },
 ];

@@ -114,7 +114,7 @@ describe('the next step', () => {
 
 it('is shown in pages of its merchants', async () => {
   const store = await openOwnStore();
-  await store.moves.saveBulkMove(bulkWith([item('1', 'refused'), item('2'), item('3')]), 0, null);
+  await store.moves.saveBulkMove(bulkWith([item('1', 'refused'), item('2'), item('3')]), null, null);
   const pages: unknown[] = [];
   for (let skip: number | null = 0; skip !== null; ) {
     const page = await viewBulk({ store } as Ports, 'a-bulk-move', { skip, limit: 2 }); // it needs no more
@@ -137,7 +137,7 @@ it('does not keep others from their step when one fails', async () => {
   for (const id of ['fails', 'waits'])
     await store.moves.saveBulkMove(
       { ...bulkWith([]), id, ramp: { steps: [100], soak_ms: 1, min_sales: 0, approved_by: null } },
-      0,
+      null,
       null,
     );
   const log = createLog('error', { write: () => undefined });
@@ -175,7 +175,7 @@ describe('after the clock was set back [F47]', () => {
   afterEach(() => store.close());
 
   const begin = (bulk: BulkMove) =>
-    store.moves.saveBulkMove(bulk, 0, { ...auditOf('bulk move started'), subject: bulk.id });
+    store.moves.saveBulkMove(bulk, null, { ...auditOf('bulk move started'), subject: bulk.id });
   const trip = (at: number) => {
     const line = { ...auditOf('safety stop', { kind: 'intents' }), at, subject: first };
     return store.merchants.saveTrips(first, { intents: tripAt(at) }, 1, line);

@@ -50,7 +50,7 @@ beforeEach(async () => {
     ramp: { step: 0, start: -1, since: NOON, from, legacy_p95_ms: 700 },
   }));
   const ramp = { steps: [5, 100], soak_ms: HOUR_MS, min_sales: 3, approved_by: null };
-  await store.moves.saveBulkMove(newBulk(ID, { items, ramp }), 0, null);
+  await store.moves.saveBulkMove(newBulk(ID, { items, ramp }), null, null);
 });
 afterEach(() => store.close());
 
@@ -93,7 +93,9 @@ it('lets a pause through between two merchants', async () => {
 it('goes on with the others when one was changed meanwhile', async () => {
   onRead = async (id) => {
     // Another process writes the row between this one's read and its write.
-    if (id === MERCHANTS[0] && read.length === 1) await store.moves.saveBulkMove(await stored(), 1, null);
+    if (id !== MERCHANTS[0] || read.length > 1) return;
+    const row = await stored();
+    await store.moves.saveBulkMove(row, row, null);
   };
   await stepRamp(portsOf(), ID);
   expect([read, await held()]).toEqual([MERCHANTS, [false, true, true]]);
@@ -153,10 +155,11 @@ describe('of two merchants that trip together', () => {
 
 /** Puts the merchants on the second step of three. @param change of their items. */
 async function onSecondStep(change: (item: BulkItem) => BulkItem = (item) => item): Promise<void> {
-  const { ramp, items, ...row } = await stored();
+  const before = await stored();
+  const { ramp, items, ...row } = before;
   if (ramp === null) throw new Error('it is no ramp');
   const higher = items.map((item) => change({ ...item, ...(item.ramp && { ramp: { ...item.ramp, step: 1 } }) }));
-  await store.moves.saveBulkMove({ ...row, items: higher, ramp: { ...ramp, steps: [1, 5, 100] } }, 1, null);
+  await store.moves.saveBulkMove({ ...row, items: higher, ramp: { ...ramp, steps: [1, 5, 100] } }, before, null);
 }
 const rollBack = async (id: string, at: number) => {
   const merchant = await store.merchants.merchant(id);
@@ -305,7 +308,7 @@ describe('the calls of a step', () => {
     const ports = portsOf();
     const calls: Store['exchanges']['calls'] = async (...asked) => {
       const found = await store.exchanges.calls(...asked);
-      rows += found.length;
+      if (asked[2] > 1) rows += found.length; // one by itself shows whether the last one is still there
       return found;
     };
     const clock = { ...ports.clock, now: () => now };
@@ -361,7 +364,7 @@ describe('the calls of a step', () => {
 it('makes no step of a ramp that another process has paused', async () => {
   const row = await stored();
   const items = row.items.map((item) => ({ ...item, ...(item.ramp && { ramp: { ...item.ramp, step: 1 } }) }));
-  await store.moves.saveBulkMove({ ...row, items, state: 'paused' }, 1, null);
+  await store.moves.saveBulkMove({ ...row, items, state: 'paused' }, row, null);
   await stepRamp(portsOf(), ID);
   expect(read).toEqual([]);
 });

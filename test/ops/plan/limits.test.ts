@@ -185,7 +185,7 @@ it('a ramp that begins during an apply keeps the moves of its merchants', async 
         const items = newBulk('late')
           .items.slice(0, 1)
           .map((item) => ({ ...item, merchant_id: BRAZIL, state: 'waiting' as const }));
-        await store.moves.saveBulkMove(newBulk('late', { state: 'running', items }), 0, auditOf('bulk.started'));
+        await store.moves.saveBulkMove(newBulk('late', { state: 'running', items }), null, auditOf('bulk.started'));
       }
       return saved;
     },

@@ -256,7 +256,7 @@ export function incidentTests(harness: Harness): void {
       ['expired', { created_at: NOON - 1 }],
       ['approved', { state: 'running' }],
     ] as const)
-      await store.moves.saveBulkMove(newBulk(id, { ramp, state: 'proposed', ...change }), 0, null);
+      await store.moves.saveBulkMove(newBulk(id, { ramp, state: 'proposed', ...change }), null, null);
     const standing = { merchant_id: MERCHANT, subject: '', count: 1, since: NOON, sample: null, why: null };
     expect(await store.incidents.conditions(LIMITS)).toEqual([
       { ...standing, kind: 'safety_stop', subject: 'qr', sample: 'exchange', why: 'Nine of fifty.' },

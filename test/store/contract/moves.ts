@@ -1,7 +1,8 @@
 /** Moves: safety stops, proposals that wait for an approver, bulk moves, and searches of the audit chain. */
 import { expect, it } from 'vitest';
-import type { BulkMove, Proposal } from '../../../src/proxy/records/routing.ts';
+import type { BulkItem, BulkMove, Proposal } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { partSteps } from '../../../src/store/routing.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
 export function moveTests(harness: Harness): void {
@@ -117,6 +118,18 @@ function itKeepsProposals(harness: Harness): void {
     expect([(await erase()).proposals, (await store.upkeep.holdings(MERCHANT)).proposals]).toEqual([2, 0]);
   });
 
+  it('takes no proposal of a merchant about which a line was written since it was judged', async () => {
+    await store.merchants.saveMerchant(newMerchant(), 0, { ...auditOf('made'), subject: MERCHANT });
+    const line = { ...auditOf('move proposed'), subject: MERCHANT };
+    await expect(store.moves.saveProposal(newProposal('one'), line, 0)).rejects.toMatchObject({
+      code: 'conflict',
+      said: [{ code: 'refusal.decided_meanwhile', facts: { merchant: MERCHANT } }],
+    });
+    expect(await store.moves.proposal('one')).toBeNull();
+    await store.moves.saveProposal(newProposal('one'), line, 1);
+    expect(await store.moves.proposal('one')).toMatchObject({ state: 'waiting' });
+  });
+
   it('lets a proposal be decided once', async () => {
     await store.moves.saveProposal(newProposal('one'), auditOf('proposed'));
     const decided = (state: 'approved' | 'declined', who: string) =>
@@ -155,15 +168,19 @@ function itKeepsBulkMoves(harness: Harness): void {
   const { store } = harness;
   it('keeps a bulk move and its items, and changes it from the revision that was read', async () => {
     const ramp = { steps: [5, 100], soak_ms: 60_000, min_sales: 3, approved_by: null };
-    const made = await store.moves.saveBulkMove(newBulk('one', { ramp }), 0, auditOf('bulk.started'));
+    const made = await store.moves.saveBulkMove(newBulk('one', { ramp }), null, auditOf('bulk.started'));
     expect(made).toEqual({ ...newBulk('one', { ramp }), revision: 1, updated_at: made.updated_at });
     const items = made.items.map((item) => ({ ...item, state: 'moved' as const, detail: 'to shadow', at: NOON }));
     const change = { ramp: { ...ramp, approved_by: 'eva' }, state: 'paused', detail: 'all moved' } as const;
-    const moved = await store.moves.saveBulkMove({ ...made, ...change, items }, 1, null);
+    const moved = await store.moves.saveBulkMove({ ...made, ...change, items }, made, null);
     expect(moved).toMatchObject({ ...change, items, revision: 2 });
     expect(await (await harness.reopen()).moves.bulkMove('one')).toEqual(moved);
     for (const revision of [0, 1, 3]) {
-      const late = store.moves.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
+      const late = store.moves.saveBulkMove(
+        { ...made, detail: 'late' },
+        revision === 0 ? null : { ...made, revision },
+        auditOf('late'),
+      );
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
     expect(await store.moves.bulkMove('one')).toEqual(moved);
@@ -172,12 +189,12 @@ function itKeepsBulkMoves(harness: Harness): void {
   });
 
   it('writes a merchant and the bulk move that moved it, or neither', async () => {
-    const bulk = await store.moves.saveBulkMove(newBulk('one'), 0, null);
+    const bulk = await store.moves.saveBulkMove(newBulk('one'), null, null);
     const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const settings = merchantSettings.parse({ stage: 'shadow' });
     const move = (revision: number, of: BulkMove) =>
       store.merchants.saveMerchant({ ...made, settings }, revision, auditOf('moved'), {
-        bulk: { ...of, detail: 'moved one' },
+        bulk: { before: of, after: { ...of, detail: 'moved one' } },
       });
     for (const [revision, of] of [
       [1, { ...bulk, revision: 7 }],
@@ -192,9 +209,12 @@ function itKeepsBulkMoves(harness: Harness): void {
   });
 
   it('writes a proposal with the move that it was about, or with the bulk move that proposes it, or neither', async () => {
-    const bulk = await store.moves.saveBulkMove(newBulk('one'), 0, null);
+    const bulk = await store.moves.saveBulkMove(newBulk('one'), null, null);
     const propose = (revision: number) =>
-      store.moves.saveProposal(newProposal('one'), auditOf('proposed'), { ...bulk, revision, detail: 'proposed one' });
+      store.moves.saveProposal(newProposal('one'), auditOf('proposed'), 0, {
+        before: { ...bulk, revision },
+        after: { ...bulk, detail: 'proposed one' },
+      });
     await expect(propose(7)).rejects.toMatchObject({ code: 'conflict' });
     expect([await store.moves.proposal('one'), await store.moves.bulkMove('one')]).toEqual([null, bulk]);
     await propose(1);
@@ -212,6 +232,28 @@ function itKeepsBulkMoves(harness: Harness): void {
     expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['moved', 'made', 'proposed']);
   });
 
+  it('writes of a bulk move of ten thousand only the merchant whose step it is, in a thousand bytes', async () => {
+    const items = Array.from({ length: 10_000 }, (_, place) => ({
+      ...{ merchant_id: String(700_000_000 + place), state: 'waiting' as const, detail: '', at: null },
+    }));
+    const bulk = await store.moves.saveBulkMove(newBulk('one', { items }), null, null);
+    // What a step would write again is another than it was read.
+    await harness.sql(`UPDATE bulk_items SET item = '{"merchant_id":"kept"}' WHERE place <> 7`);
+    const moved = {
+      ...newBulk('').items[0],
+      merchant_id: '700000007',
+      state: 'moved',
+      detail: 'to shadow',
+    } as BulkItem;
+    const after = { ...bulk, detail: '1 moved', items: bulk.items.with(7, moved) };
+    const { steps } = partSteps({ bulk: { before: bulk, after } }, NOON);
+    expect([steps.length, JSON.stringify(steps).length < 1_000]).toEqual([2, true]);
+    await store.moves.saveBulkMove(after, bulk, null);
+    const stored = await store.moves.bulkMove('one');
+    expect([stored?.items.length, stored?.items[7], stored?.detail]).toEqual([10_000, moved, '1 moved']);
+    expect(new Set(stored?.items.toSpliced(7, 1).map(({ merchant_id }) => merchant_id))).toEqual(new Set(['kept']));
+  });
+
   it('leaves nothing of an erased merchant in its bulk moves and ramps but its place', async () => {
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const from = { stage: 'canary', share: 5, units_in: ['point:OF_THE_ERASED'] } as const;
@@ -221,7 +263,7 @@ function itKeepsBulkMoves(harness: Harness): void {
       ...({ merchant_id, state: 'moved', detail: `moved ${merchant_id}`, at: NOON } as const),
       ...{ own, ramp },
     }));
-    await store.moves.saveBulkMove(newBulk('one', { items }), 0, null);
+    await store.moves.saveBulkMove(newBulk('one', { items }), null, null);
     await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
     const erased = { merchant_id: 'erased', state: 'moved', detail: '', at: NOON };
     expect((await store.moves.bulkMove('one'))?.items).toEqual([erased, items[1]]);
@@ -234,7 +276,7 @@ function itKeepsBulkMoves(harness: Harness): void {
       ['three', 'done'],
       ['four', 'running'],
     ] as const) {
-      await store.moves.saveBulkMove(newBulk(id, { state }), 0, null);
+      await store.moves.saveBulkMove(newBulk(id, { state }), null, null);
     }
     const listed = async (states: BulkMove['state'][], limit = 9) =>
       (await store.moves.bulkMoves({ states }, limit)).map(({ id }) => id);
@@ -251,11 +293,16 @@ function itKeepsBulkMoves(harness: Harness): void {
       ['old', { ramp, items }],
       ['ramp', { ramp }],
       ['new', { items }],
+      ['moved', { state: 'paused', items: items.map((one) => ({ ...one, state: 'moved' as const })) }],
+      ['over', { state: 'stopped', items }],
     ] as const)
-      await store.moves.saveBulkMove(newBulk(id, change), 0, null);
+      await store.moves.saveBulkMove(newBulk(id, change), null, null);
     const listed = async (filter: object, limit = 1) =>
       (await store.moves.bulkMoves({ states: ['running'], ...filter }, limit)).map(({ id }) => id);
     expect(await listed({ is_ramp: true })).toEqual(['ramp']);
+    const states = ['running', 'paused', 'stopped'] as const;
+    const awaiting = await store.moves.bulkLines({ states, awaited_by: MERCHANT }, 9);
+    expect(awaiting).toEqual(['new', 'ramp', 'old', 'bulk'].map((id) => ({ id, created_at: newBulk(id).created_at })));
     expect(await listed({ is_ramp: true, before: 'ramp' })).toEqual(['old']);
     expect(await listed({ is_ramp: false, before: 'new' })).toEqual(['bulk']);
     expect(await listed({ merchant_id: OTHER_MERCHANT }, 9)).toEqual(['ramp', 'bulk']);

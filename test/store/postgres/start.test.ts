@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Failpoint } from '../../../src/proxy/process-memory.ts';
+import type { BulkItem } from '../../../src/proxy/records/routing.ts';
 import { clientFor } from '../../../src/store/postgres/pool.ts';
 import { migrate, postgresMigrations } from '../../../src/store/postgres/prepare.ts';
 import { examineServer } from '../../../src/store/postgres/upkeep.ts';
 import { eventually } from '../../kit.ts';
 import { messages, newExchange } from '../contract/evidence-kit.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
+import { newBulk } from '../contract/moves.ts';
 import { openStore } from './kit.ts';
 import { type Server, startServer } from './server.ts';
 
@@ -63,6 +65,121 @@ describe('a start on a database', () => {
     const store = await openStore(url);
     expect((await store.upkeep.condition()).schema).toBe(newest);
     await store.close();
+  });
+
+  it('takes over bulk moves that run, which a process of the version before goes on reading, writing and starting', async () => {
+    const url = await server.database();
+    const older = clientFor(url, CONNECT_TIMEOUT_MS, 'older');
+    await older.connect();
+    const all = postgresMigrations();
+    await migrate(
+      older,
+      'here',
+      all.slice(
+        0,
+        all.findIndex(({ name }) => name.includes('bulk_items')),
+      ),
+      NOON,
+    );
+    // The statements of the version before, prepared before the migration.
+    const columns = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
+    const parameters = columns.split(', ').map((_, index) => `$${index + 1}`);
+    const guarded = (sql: string, last: number) =>
+      `WITH step AS (${sql} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), $${last})`;
+    const INSERT = guarded(`INSERT INTO bulk_moves (${columns}) VALUES (${parameters.join(', ')})`, 13);
+    const STEP = guarded(
+      `UPDATE bulk_moves SET per_day = $1, items = $2, ramp = $3, state = $4, detail = $5, updated_at = $6,
+       revision = revision + 1 WHERE id = $7 AND revision = $8`,
+      9,
+    );
+    const ERASE = `WITH erased (merchant) AS (SELECT CAST($1 AS TEXT))
+      UPDATE bulk_moves SET revision = revision + 1,
+      items = (SELECT json_agg(CASE WHEN item.value ->> 'merchant_id' = merchant
+        THEN (item.value::jsonb - 'own' - 'ramp' || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
+        FROM json_array_elements(bulk_moves.items::json) WITH ORDINALITY AS item (value, place)),
+      detail = CASE WHEN strpos(detail, $2) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
+      FROM erased WHERE id = $3 AND NOT (state IN ('proposed', 'running', 'paused') AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item
+      WHERE item.value ->> 'merchant_id' = $4 AND item.value ->> 'state' = 'waiting')) RETURNING 1`;
+    const run = (name: string, text: string, values: unknown[]) => older.query({ name, text, values });
+    const read = async (id: string) =>
+      (await run('read', `SELECT ${columns} FROM bulk_moves WHERE id = $1`, [id])).rows[0];
+    const lineOf = (merchant_id: string, state = 'waiting') => ({ merchant_id, state, detail: '', at: null });
+    const begin = (id: string, items: unknown[] = [lineOf('700'), lineOf('701')], ramp: object | null = null) =>
+      run('insert', INSERT, [
+        ...[id, '{"stage":"shadow"}', 'wave 1', 'ana', 9, JSON.stringify(items), ramp && JSON.stringify(ramp)],
+        ...['running', '', NOON, NOON, 1, 1],
+      ]);
+    const step = (id: string, items: unknown, revision: number) =>
+      run('step', STEP, [9, JSON.stringify(items), null, 'running', 'a step', NOON, id, revision, 1]);
+    await begin('before');
+    await step('before', [lineOf('700', 'moved'), lineOf('701')], 1);
+    const as_it_was = await read('before');
+    const odd = { ...lineOf('703', 'refused'), detail: 'a till said \0\0\ud83d🛒 "\\u0000"' };
+    await begin('odd', [odd, lineOf('704', 'moved')]);
+    const store = await openStore(url);
+    expect(await read('before')).toEqual(as_it_was);
+    expect((await store.moves.bulkMove('odd'))?.items).toEqual([
+      { ...odd, detail: 'a till said \ufffd\ufffd\ufffd🛒 "\\u0000"' },
+      lineOf('704', 'moved'),
+    ]);
+    await begin('later');
+    const taken = await Promise.all(['before', 'later'].map((id) => store.moves.bulkMove(id)));
+    expect(taken).toMatchObject([
+      { revision: 2, items: [lineOf('700', 'moved'), lineOf('701')] },
+      { revision: 1, items: [lineOf('700'), lineOf('701')] },
+    ]);
+    const [before] = taken;
+    if (before === undefined || before === null) throw new Error('it was not taken over');
+    const items = before.items.with(1, { ...lineOf('701'), state: 'refused' });
+    await store.moves.saveBulkMove({ ...before, items }, before, null);
+    await expect(step('before', items, 2)).rejects.toThrow();
+    expect(JSON.parse((await read('before')).items)).toEqual(items);
+    await step('before', [lineOf('700', 'skipped'), items[1]], 3);
+    expect(await store.moves.bulkMove('before')).toMatchObject({
+      revision: 4,
+      items: [lineOf('700', 'skipped'), { state: 'refused' }],
+    });
+    expect(await store.moves.bulkMoves({ states: ['running'], merchant_id: '701' }, 9)).toHaveLength(2);
+
+    // Of steps that both versions make from one revision, one is stored, also where one waits for the commit of the other.
+    for (let revision = 4; revision < 20; revision++) {
+      const read_by_both = await store.moves.bulkMove('before');
+      if (read_by_both === null) throw new Error('it is gone');
+      const mine = read_by_both.items.with(0, { ...lineOf('700', 'proposed'), detail: `new ${revision}` } as BulkItem);
+      const theirs = read_by_both.items.with(0, { ...lineOf('700', 'refused'), detail: `old ${revision}` } as BulkItem);
+      const both = await Promise.allSettled([
+        store.moves.saveBulkMove({ ...read_by_both, items: mine }, read_by_both, null),
+        step('before', theirs, revision),
+      ]);
+      expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      const written = both[0]?.status === 'fulfilled' ? mine : theirs;
+      expect(await store.moves.bulkMove('before')).toMatchObject({ revision: revision + 1, items: written });
+    }
+    const holder = clientFor(url, CONNECT_TIMEOUT_MS, 'holder');
+    await holder.connect();
+    await holder.query(`BEGIN; UPDATE bulk_runs SET revision = revision + 1 WHERE id = 'before'`);
+    const late = step('before', items, 20).catch((error: Error) => error.message);
+    await eventually(
+      () =>
+        server.run(url, `SELECT 1 FROM pg_stat_activity WHERE application_name = 'older' AND wait_event_type = 'Lock'`),
+      ({ length }) => length === 1,
+    );
+    await holder.query('COMMIT');
+    expect([await late, (await store.moves.bulkMove('before'))?.revision]).toEqual(['another number of rows', 21]);
+
+    const erase = (merchant: string, id: string) => run('erase', ERASE, [merchant, merchant, id, merchant]);
+    expect((await erase('701', 'later')).rowCount).toBe(0); // it waits there
+    expect((await erase('704', 'odd')).rowCount).toBe(1);
+    expect((await store.moves.bulkMove('odd'))?.items[1]).toEqual(lineOf('erased', 'moved'));
+    expect(await store.moves.bulkLines({ states: ['running'], merchant_id: '704' }, 9)).toEqual([]);
+
+    const plan = { steps: [5, 100], soak_ms: 1, min_sales: 0, approved_by: null };
+    await begin('ramp', [lineOf('705')], plan);
+    expect(await store.moves.bulkMove('ramp')).toMatchObject({ ramp: plan, items: [lineOf('705')] });
+    const one_more = store.moves.saveBulkMove(newBulk('one more', { ramp: plan }), null, null, '');
+    await expect(one_more).rejects.toMatchObject({ said: [{ code: 'refusal.ramps_meanwhile' }] });
+    await store.moves.saveBulkMove(newBulk('one more', { ramp: plan }), null, null, 'ramp');
+    await Promise.all([store.close(), older.end(), holder.end()]);
   });
 
   it('that finds a table in use elsewhere, as by pg_dump, holds nobody up behind it, and changes nothing', async () => {

@@ -75,7 +75,8 @@ const OTHERS = [
   `INSERT OR IGNORE INTO readiness_days VALUES ('${MERCHANT}', ${Math.floor(NOON / 86_400_000)}, 'ready')`,
   `INSERT INTO shed VALUES (20000, 'shadow', 4)`,
   `INSERT INTO proposals VALUES (5, 'proposal', '${MERCHANT}', '{}', 'why', 'ana', ${NOON}, ${NOON}, 'waiting', NULL, NULL)`,
-  `INSERT INTO bulk_moves VALUES (6, 'bulk', '{}', 'why', 'ana', 3, '[]', 'done', '', ${NOON}, ${NOON}, 1, NULL)`,
+  `INSERT INTO bulk_runs VALUES (6, 'bulk', '{}', 'why', 'ana', 3, 'done', '', ${NOON}, ${NOON}, 1, NULL)`,
+  `INSERT INTO bulk_items VALUES ('bulk', 0, '${MERCHANT}', 'moved', '{"merchant_id":"${MERCHANT}"}')`,
   `INSERT INTO incidents VALUES ('incident', 'mismatch', '${MERCHANT}', 'amount', ${NOON}, ${NOON}, NULL, NULL, 2, 'sale', 'why', 3)`,
   `INSERT INTO alerts VALUES (7, 'alert', 'incident', 'ops', 'opened', 'pending', 1, ${NOON}, ${NOON}, NULL, 1)`,
 ];

@@ -209,11 +209,11 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     own: { stage: 'canary', units_in: [`point:words-of-${merchant_id}`] },
   });
   const stopped = newBulk('stopped', { state: 'stopped', detail: `The safety stop of ${MERCHANT} tripped` });
-  await store.moves.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, 0, null);
+  await store.moves.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, null, null);
   const others = [line('1', 'moved'), line(OTHER_MERCHANT, 'waiting')];
   const running = await store.moves.saveBulkMove(
     newBulk('running', { items: [line(MERCHANT, 'waiting'), ...others] }),
-    0,
+    null,
     null,
   );
   expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 1 });
@@ -222,7 +222,11 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     code: 'conflict',
   });
   expect(await store.merchants.merchant(MERCHANT)).not.toBeNull();
-  const moved = await store.moves.saveBulkMove({ ...running, items: [line(MERCHANT, 'moved'), ...others] }, 1, null);
+  const moved = await store.moves.saveBulkMove(
+    { ...running, items: [line(MERCHANT, 'moved'), ...others] },
+    running,
+    null,
+  );
   expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
   await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
   expect((await store.moves.bulkMove(running.id))?.items).toEqual([
@@ -235,7 +239,7 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
   });
   expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
   // A concurrent step must not restore it.
-  await expect(store.moves.saveBulkMove(moved, moved.revision, null)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(store.moves.saveBulkMove(moved, moved, null)).rejects.toMatchObject({ code: 'conflict' });
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes(`words-of-${MERCHANT}`)).toBe(false);
 });
 

@@ -433,3 +433,15 @@ it('a file of the third schema bounds the last call of its units on legacy, and 
     });
   });
 });
+
+it('a file of the third schema keeps its bulk moves, and each merchant in its place', async () => {
+  const facts = { id: 'bulk', move: '{"stage":"shadow"}', reason: 'wave 1', who: 'ana', per_day: 9 };
+  const items = ['700', '701'].map((merchant_id) => ({ merchant_id, state: 'waiting', detail: 'é "1.50"', at: null }));
+  const row = { items: JSON.stringify(items), state: 'running', detail: '', created_at: NOON, updated_at: NOON };
+  writeSchema(3, (insert) => insert('bulk_moves', { ...facts, ...row, revision: 4 }));
+  await serving(async (store) => {
+    const bulk = await store.moves.bulkMove('bulk');
+    expect(bulk).toMatchObject({ who: 'ana', items, ramp: null, revision: 4 });
+    expect(await store.upkeep.holdings('701')).toMatchObject({ bulk_moves: 1 });
+  });
+});
