@@ -16,6 +16,7 @@ const UNIT = 'point:PAX_A910__SMARTPOS0000000001';
 const CREATE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents';
 const why = { reason: 'a test mistypes it' };
 const move = { target: { stage: 'shadow' }, ...why };
+const period = { since: '2026-01-31T03:00:00Z', until: '2026-01-31T04:00:00Z' };
 const window = { from: '2030-01-31T03:00:00Z', until: '2030-01-31T04:00:00Z', ...why };
 
 const audits = async (): Promise<unknown[]> =>
@@ -33,7 +34,7 @@ it('refuses every action on a merchant that was never seen, and changes nothing'
     ['POST', `/api/merchants/${MISTYPED}/safety/reset`, { kind: 'qr', revision: 0, ...why }],
     ['POST', '/api/bulk', { items: [{ merchant_id: ARGENTINA }, { merchant_id: MISTYPED }], ...move }],
     ['POST', '/api/brownouts', { merchants: [ARGENTINA, MISTYPED], ...window }],
-    ['POST', '/api/notices/replay', { since: window.from, until: window.until, merchant: MISTYPED, ...why }],
+    ['POST', '/api/notices/replay', { ...period, merchant: MISTYPED, ...why }],
     ['POST', '/api/reconcile', { merchant: MISTYPED }],
     ['POST', '/api/notices/test', { merchant: MISTYPED, ...why }],
     ['POST', `/api/merchants/${MISTYPED}/erase`, { apply: true, ...why }],
