@@ -604,6 +604,35 @@ describe('a clock that is set forward between a refund and its repetition [F47]'
   });
 });
 
+describe('a row that takes long to store', () => {
+  it('does not make the minute longer in which an equal refund is a repetition', async () => {
+    const link = await paid();
+    let tick = 0;
+    const pass = (ms: number): void => {
+      stand.now += ms;
+      tick += ms;
+    };
+    const { refunds } = stand.store;
+    const openRefund: typeof refunds.openRefund = (...args) => {
+      if (tick === 0) pass(100);
+      return refunds.openRefund(...args);
+    };
+    stand.restart({ store: withMethods(stand.store, { openRefund }) });
+    stand.ports.clock = { ...stand.ports.clock, monotonic: () => tick };
+    const both = seen(['REF1', '5.00'], ['REF2', '5.00']);
+    stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
+    stand.answers.push(seen(['REF1', '5.00']), makes('REF2', '5.00'), both);
+    const asked = (): LegacyCall => call({ received_at: stand.now });
+    const first = await makeRefund(stand.ports, asked(), link, 500);
+    const { refund } = first as { refund: Refund };
+    await answerRefund(stand.ports, asked(), refund, refused('payments', 'internal')).onClosed?.(true);
+    pass(60_001);
+    const next = await makeRefund(stand.ports, asked(), await stand.stored(link), 500);
+    expect(next).toMatchObject({ kind: 'made' });
+    expect((next as { refund: Refund }).refund.id).not.toBe(refund.id);
+  });
+});
+
 describe('a look', () => {
   const plan = { token: TOKEN, exponent: 2, deadline: NOON + 9_000 };
   const look = (link: Link) => lookAtOrder(stand.ports, link, plan);

@@ -80,6 +80,8 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const link = await markKnown(ports, seen_link);
   // The stored order never goes back in time; a lagging read may, and an old order can't be read.
   const sums = await sumsWithMade(ports, link, exponent);
+  // Read beside `created_at`: the time until the row is stored would make the refund seem younger than it is.
+  const requested_tick = tickOf(ports.clock);
   const requested = newRefund(ports, call, link, requested_minor, sums);
   // A part is one of the order's payment. A sale that is all cash has none, and one that was never read shows none.
   if (requested.amount_minor !== null && transactionOf(link) === undefined)
@@ -96,7 +98,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
     needRoom(ports);
     return 'open';
   });
-  if (opened) ports.memory.requested_at.set(refund.id, tickOf(ports.clock));
+  if (opened) ports.memory.requested_at.set(refund.id, requested_tick);
   const { recognised } = result;
   if (recognised.kind === 'key_reused') return refusedAs(call, 'key_reused');
   if (recognised.kind === 'in_progress') return refusedAs(call, 'refund_in_progress');
