@@ -21,6 +21,12 @@ export function isOf({ id, reference_id: number }: RefundNode, { upstream_id, re
   return number !== undefined && number === reference_id;
 }
 
+/** True for a refund that was made and gave nothing back in the end: an equal request is no repetition of it (LIM-42). */
+export function hasFailedSince(order: Order | null, refund: Refund): boolean {
+  const node = nodesOf(order).find((one) => isOf(one, refund));
+  return hasFailed({ status: node?.status ?? refund.upstream_status ?? undefined });
+}
+
 /** The ids and numbers of upstream's refunds that belong to these. */
 export function namesOf(refunds: readonly Refund[]): string[] {
   return refunds.flatMap(({ upstream_id, reference_id }) => [upstream_id, reference_id]).filter((one) => one !== null);
