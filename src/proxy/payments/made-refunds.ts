@@ -16,7 +16,10 @@ export interface SaleMoney {
 }
 
 /** True for the order's node of a stored refund: by upstream's id, or by the number where one of them has no id. */
-export function isOf({ id, reference_id: number }: RefundNode, { upstream_id, reference_id }: Refund): boolean {
+export function isOf(
+  { id, reference_id: number }: RefundNode,
+  { upstream_id, reference_id }: Pick<Refund, 'upstream_id' | 'reference_id'>,
+): boolean {
   if (id !== undefined && upstream_id !== null) return id === upstream_id;
   return number !== undefined && number === reference_id;
 }
