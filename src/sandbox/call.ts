@@ -180,13 +180,14 @@ export function bodyJson(bytes: Buffer): { value: Json } | { broken: true } | un
 }
 
 /**
- * Payments take an empty body for `{}`; Point takes `1500.0` as a whole number; in-store QR v1 has its own code for
+ * Payments take an empty body and `null` for `{}`; Point takes `1500.0` as a whole number; in-store QR v1 has its own code for
  * every body that is not an object (`docs/field-notes.md` QR §1.1). @throws PuenteError refused.
  */
 export function bodyObject({ family, body }: Call<LegacyFamily>): JsonObject {
   if (family === 'payments' && body.length === 0) return {};
   try {
     const value = parseJson(family === 'payments' ? decodeUtf8(body) : decodeText(body));
+    if (family === 'payments' && value === null) return {};
     const read = family === 'point' ? withWholeNumbers(value) : value;
     if (isObject(read)) return read;
   } catch {

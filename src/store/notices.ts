@@ -2,6 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
+import { isOfEnd } from '../proxy/notices/request.ts';
 import {
   type Attempt,
   type AttemptSum,
@@ -96,7 +97,7 @@ export function noticeMethods(reader: Reader, writer: Writer) {
         { write: 'record_attempt', values: [notice.id, at, duration_ms, outcome, status, detail, url], changes: 1 },
       ];
       if (next.state === 'delivered') {
-        steps.push({ write: 'mark_known_by_notice', values: [notice.legacy_id] });
+        if (isOfEnd(notice)) steps.push({ write: 'mark_known_by_notice', values: [notice.legacy_id] });
         const any_sum = Number.MAX_SAFE_INTEGER;
         steps.push({ write: 'mark_refunds_known', values: [at, notice.legacy_id, notice.created_at - 1, 0, any_sum] });
       }

@@ -177,6 +177,39 @@ describe('a refund', () => {
     expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { state: 'DONE' } });
   });
 
+  it.each([
+    ['without a key', call],
+    ['with its key', () => keyed('k')],
+  ])('that failed gave nothing back: an equal request %s makes another one (LIM-42)', async (_how, asked) => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '15.00'), seen(['REF1', '15.00', 'processing'])];
+    await refund(link, null, asked());
+    const failed = ['REF1', '15.00', 'failed'] as [string, string, string];
+    stand.answers = [seen(failed), makes('REF2', '15.00'), seen(failed, ['REF2', '15.00'])];
+    const again = await refund(await stand.stored(link), null, asked());
+    expect(again).toMatchObject({ kind: 'made', refund: { upstream_id: 'REF2' } });
+    // That one stands, and is not made twice.
+    stand.answers = [seen(failed, ['REF2', '15.00'])];
+    expect(await refund(await stand.stored(link), null, asked())).toMatchObject({ refund: { upstream_id: 'REF2' } });
+    expect(posts()).toHaveLength(2);
+  });
+
+  it('is the same after upstream has numbered its payment', async () => {
+    const link = await paid({ payment_id: '7000000000000001' });
+    const unnumbered = (...refunds: [string, string][]): UpstreamOutcome => {
+      const [payment] = PAID.transactions.payments;
+      const { transactions, ...order } = seenOrder(...refunds);
+      const payments = [{ ...payment, reference_id: undefined }];
+      return answered(200, { ...order, transactions: { ...(transactions as object), payments } });
+    };
+    stand.answers = [unnumbered(), makes('REF1', '5.00'), unnumbered(['REF1', '5.00'])];
+    await refund(link, 500);
+    stand.answers = [seen(['REF1', '5.00'])];
+    const again = await refund(await stand.stored(link), 500);
+    expect(again).toMatchObject({ refund: { upstream_id: 'REF1' }, link: { payment_id: PAYMENT } });
+    expect(posts()).toHaveLength(1);
+  });
+
   it('that is answered with another amount is an incident, and the order decides', async () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '7.00'), seen(['REF1', '7.00'])];

@@ -673,9 +673,11 @@ describe('an order by its payment', () => {
   });
 });
 
+const isOf = (asked: Refund) => (one: Refund) => one.fingerprint === asked.fingerprint;
+
 /** By a clock that was always right. */
 const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null, arrived_at = asked.created_at) => {
-  const call = { arrived_at, decided_at: asked.created_at, join_window_ms: 60_000 };
+  const call = { arrived_at, decided_at: asked.created_at, join_window_ms: 60_000, isAlike: isOf(asked) };
   return recogniseBy(earlier, asked, settled_id, call, (one) => asked.created_at - one.created_at);
 };
 
@@ -755,7 +757,7 @@ describe('a refund is recognised', () => {
     );
     expect(kindOf({ answered_at: 4_000, known_at: 10_001 }, 3_000), 'by a clock that was set back since').toBe('new');
     // Answered, and acknowledged, between the request's row and the decision.
-    const waited = { arrived_at: 3_000, decided_at: 12_000, join_window_ms: 60_000 };
+    const waited = { arrived_at: 3_000, decided_at: 12_000, join_window_ms: 60_000, isAlike: isOf(asked) };
     const first = refundOf({ id: 'e0', state: 'DONE', answered_at: 11_000, known_at: 11_000 });
     expect(recogniseBy([first], asked, null, waited, () => 9_000).kind).toBe('same');
   });

@@ -243,11 +243,12 @@ function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
   return names;
 }
 
-/** An empty optional body counts as `{}`: tills refund a whole payment that way (`docs/field-notes.md` QR §3). */
+/** An optional body that is empty or `null` counts as `{}`: tills refund a whole payment that way (`docs/field-notes.md` QR §3). */
 async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, request: Handled[0]): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
   if (wanted === 'optional' && bytes.length === 0) return {};
   const read = parseBody(bytes, request.headers, door.body_limit_bytes);
+  if (wanted === 'optional' && read === null) return {};
   // Point has no fractions: 1500 and 1500.0 are the same sale, answered as 1500. QR amounts keep their spelling.
   const body = family === 'point' ? withWholeNumbers(read as Json) : read;
   // Every legacy body is an object; legacy never accepted anything else.

@@ -179,6 +179,12 @@ function numberOf(notice: Notice): number {
   return Number.parseInt(notice.id.slice(-12), 16);
 }
 
+/** False for the opening of a merchant order, whose receiver does not know from it how the sale ended. */
+export function isOfEnd({ topic, body }: Pick<Notice, 'topic' | 'body'>): boolean {
+  return topic !== 'merchant_order' || !OPENED.some((state) => body.includes(`"order_status":"${state}"`));
+}
+const OPENED = merchantOrderStates.filter((state) => !finalMerchantOrderStates.includes(state));
+
 /** `status` of a merchant order follows from its `order_status` (`docs/field-notes.md` QR §2). */
 function statusOf(order_status: MerchantOrderState): 'opened' | 'closed' | 'expired' {
   if (order_status === 'expired') return 'expired';

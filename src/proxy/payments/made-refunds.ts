@@ -16,9 +16,18 @@ export interface SaleMoney {
 }
 
 /** True for the order's node of a stored refund: by upstream's id, or by the number where one of them has no id. */
-export function isOf({ id, reference_id: number }: RefundNode, { upstream_id, reference_id }: Refund): boolean {
+export function isOf(
+  { id, reference_id: number }: RefundNode,
+  { upstream_id, reference_id }: Pick<Refund, 'upstream_id' | 'reference_id'>,
+): boolean {
   if (id !== undefined && upstream_id !== null) return id === upstream_id;
   return number !== undefined && number === reference_id;
+}
+
+/** True for a refund that was made and gave nothing back in the end: an equal request is no repetition of it (LIM-42). */
+export function hasFailedSince(order: Order | null, refund: Refund): boolean {
+  const node = nodesOf(order).find((one) => isOf(one, refund));
+  return hasFailed({ status: node?.status ?? refund.upstream_status ?? undefined });
 }
 
 /** The ids and numbers of upstream's refunds that belong to these. */

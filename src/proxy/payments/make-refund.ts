@@ -21,6 +21,7 @@ import { needRoom } from '../sales/new-link.ts';
 import { cashOf, type Sums } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { hasFailedSince } from './made-refunds.ts';
 import {
   expectRefund,
   isEverything,
@@ -92,8 +93,11 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   await expectRefund(ports, link);
   await storedNotes(ports, link.merchant_id);
   const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
-    const terms = { arrived_at, decided_at: ports.clock.now(), join_window_ms };
-    result.recognised = recognise(earlier, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
+    // By the number that the payment had then: upstream may have named its own since.
+    const isAlike = (one: Refund): boolean => one.fingerprint === fingerprintOf(one.payment_id, requested_minor);
+    const terms = { arrived_at, decided_at: ports.clock.now(), join_window_ms, isAlike };
+    const given = earlier.filter((one) => !hasFailedSince(link.order, one));
+    result.recognised = recognise(given, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
     if (result.recognised.kind !== 'new') return result.recognised.refund;
     needRoom(ports);
     return 'open';
@@ -221,7 +225,7 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: 
     merchant_id: link.merchant_id,
     payment_id,
     client_key: client_key === undefined ? null : ports.vault.keyed('client-key', client_key),
-    fingerprint: createHash('sha256').update(`refund ${payment_id} ${requested_minor}`).digest('base64url'),
+    fingerprint: fingerprintOf(payment_id, requested_minor),
     amount_minor: requested_minor === null || isEverything(requested_minor, sums) ? null : requested_minor,
     refunded_before_minor: sums.ever_refunded_minor,
     idempotency_key: ports.memory.ids.idempotencyKey(),
@@ -236,6 +240,11 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: 
     updated_at: now,
     revision: 1,
   };
+}
+
+/** Equal for requests of one amount, minor units; null: all that is left. */
+function fingerprintOf(payment_id: string, requested_minor: number | null): string {
+  return createHash('sha256').update(`refund ${payment_id} ${requested_minor}`).digest('base64url');
 }
 
 function refusedAs(call: LegacyCall, error: Parameters<typeof refused>[1]): { kind: 'answer'; answer: Answered } {

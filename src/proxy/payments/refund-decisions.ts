@@ -41,19 +41,21 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  * @param settled_id a refund whose outcome was found during this call, and was never answered.
  * @param call its arrival and the moment of this decision, epoch ms: what its till came to know while the call waited
  *   does not count, because it was sent before. `join_window_ms`: how long an answered refund may be repeated without a key.
+ *   `isAlike`: an earlier refund is of the amount that this one requests.
  */
 export function recognise(
   earlier: readonly Refund[],
-  requested: Refund,
+  requested: Pick<Refund, 'client_key'>,
   settled_id: string | null,
-  call: { arrived_at: number; decided_at: number; join_window_ms: number },
+  call: { arrived_at: number; decided_at: number; join_window_ms: number; isAlike: (refund: Refund) => boolean },
   ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
-  const { client_key, fingerprint } = requested;
+  const { client_key } = requested;
+  const { isAlike } = call;
   if (client_key !== null) {
     const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
-    if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
+    if (known !== undefined) return { kind: isAlike(known) ? 'same' : 'key_reused', refund: known };
   }
   const isKnown = ({ known_at }: Refund): boolean =>
     known_at !== null && (known_at <= call.arrived_at || known_at > call.decided_at + CLOCKS_AGREE_MS); // a clock was set back
@@ -63,7 +65,6 @@ export function recognise(
     if (one.answered_at === null || isKnown(one) || one.client_key !== null) return false;
     return ageOf(one) - (one.answered_at - one.created_at) < call.join_window_ms;
   };
-  const isAlike = (one: Refund): boolean => one.fingerprint === fingerprint;
   const repeatable =
     held.find((one) => isOpen(one)) ??
     held.filter((one) => isAlike(one) && (one.id === settled_id || isUnanswered(one))).toSorted(keylessFirst)[0] ??

@@ -56,6 +56,22 @@ describe('POST /v1/payments/{id}/refunds', () => {
     expect(await refundsAsked(shop, sale)).toHaveLength(1);
   });
 
+  it.each([{}, { 'x-idempotency-key': 'the one' }])(
+    'makes another one when the first has failed, and the till asks again with %j',
+    async (headers: Record<string, string>) => {
+      await shop.upstreamSettings({ processing_refund_ends: 'failed' });
+      const sale = await sellByQr(shop);
+      const first = (await refund(shop, sale.payment, undefined, headers)).body as RefundShown;
+      await shop.control('/clock', { body: { advance_ms: 1_000 } });
+      await shop.upstreamSettings({ processing_refund_ends: 'processed' });
+      const second = await refund(shop, sale.payment, undefined, headers);
+      await shop.control('/clock', { body: { advance_ms: 1_000 } });
+      expect(second.status, second.text).toBe(201);
+      expect((second.body as RefundShown).id).not.toBe(first.id);
+      expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded', transaction_amount_refunded: 301 });
+    },
+  );
+
   it('refuses a key that comes back with another request', async () => {
     const sale = await sellByQr(shop);
     const key = { 'x-idempotency-key': 'once' };
@@ -63,6 +79,13 @@ describe('POST /v1/payments/{id}/refunds', () => {
     const other = await refund(shop, sale.payment, { amount: 11 }, key);
     expect(other.body).toMatchObject({ status: 400, cause: [{ code: 1 }] });
     expect(await refundsAsked(shop, sale)).toHaveLength(1);
+  });
+
+  it.each(['', '{}', 'null'])('refunds all of a payment by the body %j', async (body) => {
+    const sale = await sellByQr(shop);
+    const answer = await shop.till(`/v1/payments/${sale.payment}/refunds`, { method: 'POST', body });
+    expect(answer.body, answer.text).toMatchObject({ payment_id: sale.payment, amount: 301 });
+    expect(await payment(shop, sale.payment)).toMatchObject({ status: 'refunded' });
   });
 
   it('takes an empty key for none: parts of a payment are refunds of their own', async () => {

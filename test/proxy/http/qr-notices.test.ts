@@ -86,6 +86,28 @@ describe('IPN', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['x-request-id'])).size).toBe(3);
   });
 
+  it('that says a sale was opened, acknowledged once it is paid, leaves an equal create its retry', async () => {
+    const paid = Promise.withResolvers<void>();
+    const isOpening = ({ query }: Delivery): boolean =>
+      query.get('topic') === 'merchant_order' && receiver.received.length === 1;
+    await open({}, async (delivery) => {
+      if (!isOpening(delivery)) return 500;
+      await paid.promise;
+      return 200;
+    });
+    await sell(receiver.url);
+    await buyer('pay');
+    await receiver.waitFor(1, 'payment');
+    paid.resolve();
+    // It goes out once what became of the opening is stored.
+    await receiver.waitFor(2, 'merchant_order');
+    await sell(receiver.url);
+    const creates = (await shop.requests('/v1/orders')).filter(
+      ({ method, path }) => `${method} ${path}` === 'POST /v1/orders',
+    );
+    expect(creates).toHaveLength(1);
+  });
+
   it('goes to the merchant where the sale names no URL', async () => {
     await open();
     await shop.notify(ARGENTINA, { notice_url: `${receiver.url}?all=1`, notice_secret: SECRET });

@@ -68,6 +68,21 @@ it('a refund stays in doubt while pages of a gateway stand in place of its order
   expect(await refunded(sale)).toBe(10);
 });
 
+it('a refund in doubt that has failed meanwhile is answered as rejected, and then made again', async () => {
+  await shop.upstreamSettings({ processing_refund_ends: 'failed' });
+  const sale = await sellByQr(shop);
+  await shop.fault(LOST);
+  await hideOrder(sale);
+  expect((await refund(shop, sale.payment)).status).toBe(504);
+  await shop.clearFaults();
+  await shop.control('/clock', { body: { advance_ms: 1_000 } });
+  // Upstream answers the repeat as it answered at first: the refund is being processed.
+  expect((await refund(shop, sale.payment)).body).toMatchObject({ status: 'rejected' });
+  await shop.upstreamSettings({ processing_refund_ends: 'processed' });
+  expect((await refund(shop, sale.payment)).body).toMatchObject({ status: 'approved' });
+  expect(await refunded(sale)).toBe(301);
+});
+
 describe('a refund that was made', () => {
   it('shows on its merchant order by itself, where neither a read nor an event told of it', async () => {
     await shop.upstreamSettings({ partial_refund_action: 'none' });
