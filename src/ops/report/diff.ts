@@ -4,7 +4,7 @@ import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { instant, merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { lastBefore } from './decisions.ts';
+import { decisionLines, lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
 import { askOf } from './period.ts';
 import { REPORT_SCHEMA, type Report, report } from './report.ts';
@@ -196,7 +196,12 @@ export async function compareReports(
   const since = before_since ?? until - (ask.until - ask.since);
   const before = await gatherReport(ports, askOf(ports, { ...later, since, until }), facts, signal);
   const after = await gatherReport(ports, ask, facts, signal);
+  // Lines from the end of the first period on, also where the later one begins after it: its own lists have its own alone.
+  const { decisions, incidents } = await decisionLines(ports, { ...ask, since: Math.min(until, ask.since) }, signal);
   // The chain's head at the end of the first period: later lines were decided in between.
   const sequence = await lastBefore(ports.store, until);
-  return diffReports({ ...before, audit_head: { ...before.audit_head, sequence } }, after);
+  return diffReports(
+    { ...before, audit_head: { ...before.audit_head, sequence } },
+    { ...after, decisions: decisions.lines, incidents: incidents.lines },
+  );
 }
