@@ -71,7 +71,10 @@ export const reportSumPage: Page = {
   async show({ words, query, ask, signal }) {
     const { t } = words;
     const { before_since: _since, before_until: _until, ...filter } = periodOf(query);
-    const { sums, move_sums, period, left_out } = await ask('GET /api/report/sums', { query: filter, signal });
+    const { sums, move_sums, period, deleted_before, left_out } = await ask('GET /api/report/sums', {
+      query: filter,
+      signal,
+    });
     const of = { merchant: filter.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
     const spans = move_sums.slice(0, MOST_MOVE_SUMS).map(({ merchant_id: merchant, merchant_name, ...one }) => ({
@@ -80,7 +83,7 @@ export const reportSumPage: Page = {
       opens: sumLinks(words, { merchant, since: one.since, until: one.until }, one),
     }));
     const count = left_out.move_sums + move_sums.length - spans.length;
-    const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
+    const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}.${deletedIn(words, deleted_before)} ${t('report.lead.sums')}`;
     const more = html`${t('report.lead.move_sums')}${count === 0 ? null : html` ${t('report.cut', { count })}`}`;
     const listed = (name: 'sums' | 'move_sums', lines: Row[]): Html =>
       table(words, 'report.head', t(`report.section.${name}`), lines, t('report.none'));
@@ -173,8 +176,13 @@ async function comparison({ words, ask }: Visit, filter: Record<string, string>)
     since: words.time(found.b.period.since),
     until: words.time(found.b.period.until),
   });
-  return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), periods)}
+  const deleted = deletedIn(words, found.a.deleted_before ?? found.b.deleted_before);
+  return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), html`${periods}${deleted}`)}
 ${section('between', t('reports.between'), decisionTable(words, decided))}`;
+}
+
+function deletedIn({ t, time }: Words, at: string | null): Content {
+  return at === null ? null : html` ${t('report.deleted', { at: time(at) })}`;
 }
 
 function shown(words: Words, value: string | number | null, said: Said | null): Content {

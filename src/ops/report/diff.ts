@@ -36,7 +36,7 @@ const readable = z.looseObject({
 });
 
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
-const compared = report.pick({ made_at: true, period: true });
+const compared = report.pick({ made_at: true, period: true, deleted_before: true });
 
 export const comparisonView = z.object({
   a: compared,
@@ -83,8 +83,8 @@ export function diffReports(a: Report, b: Report): ReportDiff {
       `One report is about ${a.merchant_id ?? 'the fleet'}, the other about ${b.merchant_id ?? 'the fleet'}: compare two of the same.`,
     );
   return {
-    a: { made_at: a.made_at, period: a.period },
-    b: { made_at: b.made_at, period: b.period },
+    a: comparedOf(a),
+    b: comparedOf(b),
     verdict: { before: a.readiness?.verdict ?? null, after: b.readiness?.verdict ?? null },
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
     changes: comparedParts
@@ -95,6 +95,11 @@ export function diffReports(a: Report, b: Report): ReportDiff {
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
   };
+}
+
+/** Reports of older builds say nothing of what age has deleted. */
+function comparedOf({ made_at, period, deleted_before = null }: Report): z.infer<typeof compared> {
+  return { made_at, period, deleted_before };
 }
 
 /** Reports of older builds have no hits of limitations: compared with them, every hit would look new. */

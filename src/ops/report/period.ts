@@ -74,13 +74,13 @@ export async function coverageOf(
   merchant_id: string,
   { since, until }: ReportAsk,
 ): Promise<{ began_on: string | null; whole_since: number | null; deleted_before: number | null }> {
-  const { store, clock, settings } = ports;
+  const { store, clock } = ports;
   const { began_on, called_on, sold_on } = await migrationOf(ports, merchant_id);
   const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
   const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
   const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
   const now = clock.now();
-  const cut = now - Math.min(settings.evidence.kept_ms, settings.retention.links_ms);
+  const cut = ageCut(ports);
   const gaps = [
     // Some old sales stay (a notice or a refund waits): a stored one shows nothing of the others.
     ...(cut > Math.max(since, called_on * DAY_MS) ? [cut] : []),
@@ -94,6 +94,19 @@ export async function coverageOf(
     whole_since: since <= began_on * DAY_MS && now - until < FRESH_MS ? null : Math.min(began_on * DAY_MS, since),
     deleted_before: gaps.length === 0 ? null : Math.max(...gaps),
   };
+}
+
+/** Epoch ms before which calls or sales of a report's period may not be stored any more; null: all are. */
+export async function deletedBefore(ports: Ports, ask: ReportAsk): Promise<number | null> {
+  if (ask.merchant_id !== null) return (await coverageOf(ports, ask.merchant_id, ask)).deleted_before;
+  const cut = ageCut(ports);
+  // Of all merchants the sums by day are too many to read: by the settings alone, for a database that is older.
+  return cut > Math.max(ask.since, (await ports.store.upkeep.condition()).created_at) ? cut : null;
+}
+
+/** Epoch ms: calls, sales on legacy with them, and sales on orders of before are deleted. */
+function ageCut({ clock, settings }: Pick<Ports, 'clock' | 'settings'>): number {
+  return clock.now() - Math.min(settings.evidence.kept_ms, settings.retention.links_ms);
 }
 
 function dayIn(at: number): number {
