@@ -233,6 +233,20 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   expect((await report(OTHER_MERCHANT)).receivers).toEqual([]);
 });
 
+it('a receiver that refused one attempt among thousands has no success of 100 %', async () => {
+  const { store } = harness;
+  const link = await finished(store);
+  await store.links.saveLink(link, {}, { notices: [newNotice(link, 'body')] });
+  const attempts = (outcome: string, count: number): Promise<void> =>
+    harness.sql(`WITH RECURSIVE nth (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM nth WHERE n < ${count})
+      INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
+      SELECT id, ${NOON}, 3, '${outcome}', 200, '', 'https://pos.example/ipn' FROM notices, nth`);
+  await attempts('delivered', 2_999);
+  expect((await report()).receivers).toMatchObject([{ delivered: 2_999, refused: 0, success_rate: 100 }]);
+  await attempts('theirs', 1);
+  expect((await report()).receivers).toMatchObject([{ delivered: 2_999, refused: 1, success_rate: 99.9 }]);
+});
+
 it('notices are of the UTC day on which they were made, also where a slice of the count would hold two', async () => {
   const { store } = harness;
   const midnight = Math.floor(NOON / DAY_MS) * DAY_MS;
