@@ -197,6 +197,7 @@ export function addReportDiff(program: Command): void {
 }
 
 function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {
+  const { t } = wordsOf('en');
   const shown = listed<ReportDiff['changes'][number]>('Nothing changed.', {
     part: 'part',
     line: 'line',
@@ -210,8 +211,8 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
   );
   return [
     ...Object.entries({ before: a, after: b }).map(
-      ([name, { period, deleted_before: at }]) =>
-        `${name}: ${period.since} to ${period.until}${at === null ? '' : `; ${wordsOf('en').t('report.deleted', { at })}`}`,
+      ([name, { period, deleted_before: at, lost_between: lost }]) =>
+        `${name}: ${period.since} to ${period.until}${at === null ? '' : `; ${t('report.deleted', { at })}`}${lost === null ? '' : `; ${t('report.lost', lost)}`}`,
     ),
     ...Object.entries({ tables, verdict })
       .filter(([, { before, after }]) => before !== null || after !== null)

@@ -36,7 +36,7 @@ const readable = z.looseObject({
 });
 
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
-const compared = report.pick({ made_at: true, period: true, deleted_before: true });
+const compared = report.pick({ made_at: true, period: true, deleted_before: true, lost_between: true });
 
 export const comparisonView = z.object({
   a: compared,
@@ -97,9 +97,9 @@ export function diffReports(a: Report, b: Report): ReportDiff {
   };
 }
 
-/** Reports of older builds say nothing of what age has deleted. */
-function comparedOf({ made_at, period, deleted_before = null }: Report): z.infer<typeof compared> {
-  return { made_at, period, deleted_before };
+/** Reports of older builds say nothing of what was deleted or lost. */
+function comparedOf({ made_at, period, deleted_before = null, lost_between = null }: Report): z.infer<typeof compared> {
+  return { made_at, period, deleted_before, lost_between };
 }
 
 /** Reports of older builds have no hits of limitations: compared with them, every hit would look new. */

@@ -225,12 +225,13 @@ function commandFor(report: Pick<Report, 'merchant_id' | 'period'> | null, part:
 }
 
 function header(report: Report, words: Words, title: string): Html {
-  const { period, made_at, exchanges, tables_revision, deleted_before: gap } = report;
+  const { period, made_at, exchanges, tables_revision, deleted_before: gap, lost_between: lost } = report;
   const { t, time } = words;
   const { shadow, evidence } = exchanges.shed;
   const left_out = [
     ...(shadow + evidence === 0 ? [] : [t('report.shed.some', { shadow, evidence })]),
     ...(gap === null ? [] : [t('report.deleted', { at: time(gap) })]),
+    ...(lost === null ? [] : [t('report.lost', { since: time(lost.since), until: time(lost.until) })]),
   ];
   const times = { since: time(period.since), until: time(period.until), made_at: time(made_at) };
   return html`<header>

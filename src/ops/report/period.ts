@@ -1,9 +1,9 @@
 /** The period of a report: as asked for, else the last seven days; of a merchant on orders its whole migration. */
-import { DAY_MS, dayOf, HOUR_MS, refuseEmptyWindow } from '../fields.ts';
+import { DAY_MS, dayOf, HOUR_MS, iso, refuseEmptyWindow } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { merchantOf } from '../seen.ts';
-import type { ReportQuery } from './report.ts';
+import type { Report, ReportQuery } from './report.ts';
 
 export interface ReportAsk {
   /** Null: the fleet. */
@@ -96,8 +96,18 @@ export async function coverageOf(
   };
 }
 
-/** Epoch ms before which calls or sales of a report's period may not be stored any more; null: all are. */
-export async function deletedBefore(ports: Ports, ask: ReportAsk): Promise<number | null> {
+/** What a report's numbers lack of its period, by age, and by a restored backup or a lost log. */
+export async function gapsOf(ports: Ports, ask: ReportAsk): Promise<Pick<Report, 'deleted_before' | 'lost_between'>> {
+  const lost = ports.store.upkeep.restoredGap();
+  const is_of_period = lost !== null && lost.until >= ask.since && lost.from < ask.until;
+  return {
+    deleted_before: iso(await deletedBefore(ports, ask)),
+    lost_between: is_of_period ? { since: iso(lost.from), until: iso(lost.until) } : null,
+  };
+}
+
+/** Epoch ms before which calls or sales of the period may not be stored any more; null: all are. */
+async function deletedBefore(ports: Ports, ask: ReportAsk): Promise<number | null> {
   if (ask.merchant_id !== null) return (await coverageOf(ports, ask.merchant_id, ask)).deleted_before;
   const cut = ageCut(ports);
   if (cut <= ask.since) return null;

@@ -298,6 +298,10 @@ const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sum
 export type CutList = (typeof cutLists)[number];
 
 const auditHead = z.object({ sequence: z.int(), hash: z.string() });
+const lost_between = z
+  .object({ since: time, until: time })
+  .nullable()
+  .describe('what was stored then was lost, by a restored backup or a lost log; null: nothing of the period');
 const deleted_before = time
   .nullable()
   .describe('calls or sales of the period before it may have been deleted by age; null: the period is whole');
@@ -308,6 +312,7 @@ export const report = z.object({
   merchant_id: z.string().nullable().describe('null: the fleet'),
   period: z.object({ since: time, until: time }).describe('[since, until)'),
   deleted_before,
+  lost_between,
   tables_revision: z.string().describe('of the tables in force'),
   tables: z.array(z.object({ revision: z.string(), calls: z.int() })).describe('that made the exchanges'),
   exchanges: z.object({

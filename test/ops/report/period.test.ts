@@ -1,4 +1,5 @@
 /** The period of a report without a start, and what its certificate says of calls and sales that were deleted by age. */
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { languages, loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
@@ -7,6 +8,7 @@ import { compareReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport, mismatchesOfAll, viewSums } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
+import { writeGap } from '../../../src/store/sqlite/gap.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import {
@@ -19,7 +21,7 @@ import {
   newSale,
   TERMINAL,
 } from '../../store/contract/harness.ts';
-import { openHarness } from '../../store/sqlite/kit.ts';
+import { newFolder, openHarness, openStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
 /** The first day of the migration; its last call to legacy is on the second. */
@@ -206,6 +208,41 @@ it.each([
   expect(report.period.since).toBe(iso(midnight(BEGAN)));
   expect(certificate).toMatchObject({ began_on: iso(BEGAN).slice(0, 10), deleted_before: iso(gap) });
   for (const text of ['deleted by age', 'por antigüedad', 'por idade']) expect(pages).toContain(text);
+});
+
+it.each([
+  ['of its merchant', MERCHANT],
+  ['of the fleet', null],
+])('a report %s says what a restored backup took of its period', async (_whose, merchant_id) => {
+  const folder = newFolder();
+  const [from, until] = [NOON - 2 * DAY_MS, NOON - DAY_MS];
+  await (await openStore(folder.file('puente.db'))).close();
+  const database = new Database(folder.file('puente.db'));
+  const detail = { backup: 'puente-1.db' };
+  writeGap(database, { from, until, action: 'restored', reason: 'disk failed', detail });
+  database.close();
+  const store = await openStore(folder.file('puente.db'), { create: false });
+  const restored = portsAt(store, () => NOON);
+  const facts = { assumptions: [], notice_agent: 'Puente' };
+  const saidOf = async (since: number, before: number) => {
+    const report = await gatherReport(restored, { merchant_id, since, until: before }, facts);
+    const page = languages.map((one) => reportHtml(report, loadWords()[one]).split('</header>')[0]).join('\n');
+    const is_whole = page.includes('Nothing was left out.');
+    return { lost: report.lost_between, incidents: report.incidents.map(({ action }) => action), is_whole, page };
+  };
+  const { page, ...found } = await saidOf(NOON - 3 * DAY_MS, NOON + 1);
+  const lost = { since: iso(from), until: iso(until) };
+  expect(found).toEqual({ lost, incidents: ['restored'], is_whole: false });
+  for (const text of ['was lost by a restored backup', 'copia restaurada', 'backup restaurado'])
+    expect(page).toContain(text);
+  expect(await saidOf(until, NOON + 1)).toMatchObject({ lost });
+  for (const [since, before] of [
+    [until + 1, NOON + 1],
+    [from - DAY_MS, from],
+  ] as const)
+    expect(await saidOf(since, before)).toMatchObject({ lost: null, is_whole: true });
+  await store.close();
+  folder.remove();
 });
 
 it('a report, its sums and a comparison say from when on calls or sales of their period may have been deleted', async () => {
