@@ -141,7 +141,9 @@ export async function receiverLines(
   }
   const lines = [...receivers.values()].map(({ theirs: refused, ours: held, delivered, ...one }) => {
     const tried = delivered + refused;
-    const success_rate = tried === 0 ? null : rounded((100 * delivered) / tried, 1);
+    // One refused attempt among thousands is no success of 100 %.
+    const highest = refused === 0 ? 100 : 99.9;
+    const success_rate = tried === 0 ? null : Math.min(highest, rounded((100 * delivered) / tried, 1));
     return { ...one, delivered, refused, held, success_rate };
   });
   const rank = (rate: number | null): number => rate ?? Number.POSITIVE_INFINITY;

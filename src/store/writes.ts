@@ -383,9 +383,12 @@ export const LAST_OF_SUBJECT = 'SELECT sequence FROM audit WHERE subject = ? ORD
 /** The values of `insert_audit` for the line that follows `last`, chained to it. */
 export function valuesOfAudit(last: { sequence: number; hash: string } | undefined, entry: AuditEntry): Value[] {
   const detail = JSON.stringify(entry.detail);
-  // Hashed as it will be read back: a value that JSON can't hold must not be in the hash.
-  const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
-  const { sequence, at, who, action, subject, reason } = line;
+  // Hashed as it will be read back: neither a value that JSON can't hold may be in the hash, nor half of a surrogate pair.
+  const [who = '', subject = '', reason = ''] = [entry.who, entry.subject, entry.reason].map((text) =>
+    text.toWellFormed(),
+  );
+  const line = { ...entry, who, subject, reason, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
+  const { sequence, at, action } = line;
   return [sequence, at, who, action, subject, reason, detail, chainHash(last?.hash ?? AUDIT_GENESIS, line)];
 }
 

@@ -1,7 +1,7 @@
 /** Commands with streamed answers: reports and captures as files; backups and reconciliation with progress. */
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
-import { bytesText } from '../../locales/words.ts';
+import { bytesText, wordsOf } from '../../locales/words.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import type { MismatchView, ReconcileNews, Unread } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
@@ -197,6 +197,7 @@ export function addReportDiff(program: Command): void {
 }
 
 function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {
+  const { t } = wordsOf('en');
   const shown = listed<ReportDiff['changes'][number]>('Nothing changed.', {
     part: 'part',
     line: 'line',
@@ -209,8 +210,10 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
       `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
   );
   return [
-    `before: ${a.period.since} to ${a.period.until}`,
-    `after: ${b.period.since} to ${b.period.until}`,
+    ...Object.entries({ before: a, after: b }).map(
+      ([name, { period, deleted_before: at, lost_between: lost }]) =>
+        `${name}: ${period.since} to ${period.until}${at === null ? '' : `; ${t('report.deleted', { at })}`}${lost === null ? '' : `; ${t('report.lost', lost)}`}`,
+    ),
     ...Object.entries({ tables, verdict })
       .filter(([, { before, after }]) => before !== null || after !== null)
       .map(

@@ -71,7 +71,10 @@ export const reportSumPage: Page = {
   async show({ words, query, ask, signal }) {
     const { t } = words;
     const { before_since: _since, before_until: _until, ...filter } = periodOf(query);
-    const { sums, move_sums, period, left_out } = await ask('GET /api/report/sums', { query: filter, signal });
+    const { sums, move_sums, period, left_out, ...gaps } = await ask('GET /api/report/sums', {
+      query: filter,
+      signal,
+    });
     const of = { merchant: filter.merchant, ...period };
     const rows = sums.map((sum) => ({ ...sumRow(words, sum), opens: sumLinks(words, of, sum) }));
     const spans = move_sums.slice(0, MOST_MOVE_SUMS).map(({ merchant_id: merchant, merchant_name, ...one }) => ({
@@ -80,7 +83,7 @@ export const reportSumPage: Page = {
       opens: sumLinks(words, { merchant, since: one.since, until: one.until }, one),
     }));
     const count = left_out.move_sums + move_sums.length - spans.length;
-    const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}. ${t('report.lead.sums')}`;
+    const lead = html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}.${gapsIn(words, gaps)} ${t('report.lead.sums')}`;
     const more = html`${t('report.lead.move_sums')}${count === 0 ? null : html` ${t('report.cut', { count })}`}`;
     const listed = (name: 'sums' | 'move_sums', lines: Row[]): Html =>
       table(words, 'report.head', t(`report.section.${name}`), lines, t('report.none'));
@@ -173,8 +176,21 @@ async function comparison({ words, ask }: Visit, filter: Record<string, string>)
     since: words.time(found.b.period.since),
     until: words.time(found.b.period.until),
   });
-  return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), periods)}
+  const { a, b } = found;
+  const gaps = gapsIn(words, {
+    deleted_before: a.deleted_before ?? b.deleted_before,
+    lost_between: a.lost_between ?? b.lost_between,
+  });
+  return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), html`${periods}${gaps}`)}
 ${section('between', t('reports.between'), decisionTable(words, decided))}`;
+}
+
+/** What the numbers of a period lack. */
+function gapsIn(words: Words, gaps: Pick<z.infer<typeof sumsView>, 'deleted_before' | 'lost_between'>): Content {
+  const { t, time } = words;
+  const { deleted_before: at, lost_between: lost } = gaps;
+  const deleted = at === null ? null : html` ${t('report.deleted', { at: time(at) })}`;
+  return [deleted, lost && html` ${t('report.lost', { since: time(lost.since), until: time(lost.until) })}`];
 }
 
 function shown(words: Words, value: string | number | null, said: Said | null): Content {

@@ -10,6 +10,8 @@ import { type CsvPart, fieldsOf, type MoneyLine, moneyLine, type Report, type Re
 const NUMBER = /^-?\d+(\.\d+)?$/;
 /** May start a formula in a spreadsheet, after any white space; full-width forms count too. */
 const FORMULA = /^[\s\0]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/u;
+/** The same behind a semicolon: a spreadsheet whose language separates cells by it, as Spanish and Portuguese do, begins one there. */
+const INNER_FORMULA = /(;[\s\0"]*)(?=[=+\-@|%\uff1d\uff0b\uff0d\uff20])/gu;
 /** Spreadsheets trim these characters and interpret the rest. */
 const LEADING_CONTROL = /^[\t\r\n\0]/;
 
@@ -58,7 +60,7 @@ export const salesCsv: CsvList<Named<MoneyLine>> = {
   lineOf: (line) => csvLine(moneyNames.map((name) => line[name])),
 };
 
-/** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe. */
+/** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe, and so does one within a text. */
 export function csvLine(values: readonly unknown[]): string {
   return `${values.map(cell).join(',')}\r\n`;
 }
@@ -68,7 +70,7 @@ function cell(value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   const risky = (FORMULA.test(text) && !NUMBER.test(text)) || LEADING_CONTROL.test(text);
-  const safe = risky ? `'${text}` : text;
+  const safe = (risky ? `'${text}` : text).replaceAll(INNER_FORMULA, "$1'");
   return `"${printable(safe).replaceAll('"', '""')}"`;
 }
 

@@ -4,7 +4,7 @@ import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { instant, merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { lastBefore } from './decisions.ts';
+import { decisionLines, lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
 import { askOf } from './period.ts';
 import { REPORT_SCHEMA, type Report, report } from './report.ts';
@@ -36,7 +36,7 @@ const readable = z.looseObject({
 });
 
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
-const compared = report.pick({ made_at: true, period: true });
+const compared = report.pick({ made_at: true, period: true, deleted_before: true, lost_between: true });
 
 export const comparisonView = z.object({
   a: compared,
@@ -83,8 +83,8 @@ export function diffReports(a: Report, b: Report): ReportDiff {
       `One report is about ${a.merchant_id ?? 'the fleet'}, the other about ${b.merchant_id ?? 'the fleet'}: compare two of the same.`,
     );
   return {
-    a: { made_at: a.made_at, period: a.period },
-    b: { made_at: b.made_at, period: b.period },
+    a: comparedOf(a),
+    b: comparedOf(b),
     verdict: { before: a.readiness?.verdict ?? null, after: b.readiness?.verdict ?? null },
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
     changes: comparedParts
@@ -95,6 +95,11 @@ export function diffReports(a: Report, b: Report): ReportDiff {
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
   };
+}
+
+/** Reports of older builds say nothing of what was deleted or lost. */
+function comparedOf({ made_at, period, deleted_before = null, lost_between = null }: Report): z.infer<typeof compared> {
+  return { made_at, period, deleted_before, lost_between };
 }
 
 /** Reports of older builds have no hits of limitations: compared with them, every hit would look new. */
@@ -196,7 +201,12 @@ export async function compareReports(
   const since = before_since ?? until - (ask.until - ask.since);
   const before = await gatherReport(ports, askOf(ports, { ...later, since, until }), facts, signal);
   const after = await gatherReport(ports, ask, facts, signal);
+  // Lines from the end of the first period on, also where the later one begins after it: its own lists have its own alone.
+  const { decisions, incidents } = await decisionLines(ports, { ...ask, since: Math.min(until, ask.since) }, signal);
   // The chain's head at the end of the first period: later lines were decided in between.
   const sequence = await lastBefore(ports.store, until);
-  return diffReports({ ...before, audit_head: { ...before.audit_head, sequence } }, after);
+  return diffReports(
+    { ...before, audit_head: { ...before.audit_head, sequence } },
+    { ...after, decisions: decisions.lines, incidents: incidents.lines },
+  );
 }

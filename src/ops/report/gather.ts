@@ -12,7 +12,7 @@ import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import { merchant_name, merchantOf, named } from '../seen.ts';
 import { decisionLines } from './decisions.ts';
-import { askOf, coverageOf, type ReportAsk } from './period.ts';
+import { askOf, coverageOf, gapsOf, type ReportAsk } from './period.ts';
 import { type Line, REPORT_SCHEMA, type Report, report, reportQuery } from './report.ts';
 import { approvalPages, moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
@@ -58,6 +58,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
     schema: REPORT_SCHEMA,
     merchant_id,
     period: { since: iso(ask.since), until: iso(ask.until) },
+    ...(await gapsOf(ports, ask)),
     tables_revision: tables.revision,
     tables: [...tally.tables].map(([revision, calls]) => ({ revision, calls })),
     exchanges: {
@@ -256,10 +257,12 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 
 // The sums alone, without what takes long to judge or to verify.
 
-export const sumsView = report.pick({ merchant_id: true, made_at: true, period: true, sums: true }).extend({
-  move_sums: z.array(report.shape.move_sums.element.extend({ merchant_name })),
-  left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list'),
-});
+export const sumsView = report
+  .pick({ merchant_id: true, made_at: true, period: true, deleted_before: true, lost_between: true, sums: true })
+  .extend({
+    move_sums: z.array(report.shape.move_sums.element.extend({ merchant_name })),
+    left_out: z.object({ move_sums: z.int().min(0) }).describe('lines that are not in the list'),
+  });
 
 /**
  * To the end of this second by default: lists of sales are filtered by seconds. One at a time with reports.
@@ -279,8 +282,9 @@ export function viewSums(
     const { moves } = await decisionLines(ports, ask, signal);
     const { sums, move_sums, left_out } = await moneyOf(ports, ask, moves, tally, signal);
     const period = { since: iso(ask.since), until: iso(ask.until) };
+    const gaps = await gapsOf(ports, ask);
     const of_moves = { move_sums: await named(ports, move_sums), left_out: { move_sums: left_out.move_sums } };
-    return { merchant_id: ask.merchant_id, made_at: iso(now), period, sums, ...of_moves };
+    return { merchant_id: ask.merchant_id, made_at: iso(now), period, ...gaps, sums, ...of_moves };
   });
 }
 

@@ -224,15 +224,20 @@ function commandFor(report: Pick<Report, 'merchant_id' | 'period'> | null, part:
   return code(['puente report', ...of, `--format csv --part ${part}`].filter((word) => word !== '').join(' '));
 }
 
-function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {
+function header(report: Report, words: Words, title: string): Html {
+  const { period, made_at, exchanges, tables_revision, deleted_before: gap, lost_between: lost } = report;
   const { t, time } = words;
   const { shadow, evidence } = exchanges.shed;
-  const shed = shadow + evidence === 0 ? t('report.shed.none') : t('report.shed.some', { shadow, evidence });
+  const left_out = [
+    ...(shadow + evidence === 0 ? [] : [t('report.shed.some', { shadow, evidence })]),
+    ...(gap === null ? [] : [t('report.deleted', { at: time(gap) })]),
+    ...(lost === null ? [] : [t('report.lost', { since: time(lost.since), until: time(lost.until) })]),
+  ];
   const times = { since: time(period.since), until: time(period.until), made_at: time(made_at) };
   return html`<header>
 <h1>${title}</h1>
 <p>${t('report.made', { ...times, revision: tables_revision })}
-${t('report.exchanges', { count: exchanges.count })} ${shed}</p>
+${t('report.exchanges', { count: exchanges.count })} ${left_out.join(' ') || t('report.shed.none')}</p>
 </header>`;
 }
 

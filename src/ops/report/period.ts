@@ -1,9 +1,9 @@
 /** The period of a report: as asked for, else the last seven days; of a merchant on orders its whole migration. */
-import { DAY_MS, dayOf, HOUR_MS, refuseEmptyWindow } from '../fields.ts';
+import { DAY_MS, dayOf, HOUR_MS, iso, refuseEmptyWindow } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { isAllOnOrders } from '../readiness/legacy-use.ts';
 import { merchantOf } from '../seen.ts';
-import type { ReportQuery } from './report.ts';
+import type { Report, ReportQuery } from './report.ts';
 
 export interface ReportAsk {
   /** Null: the fleet. */
@@ -74,13 +74,13 @@ export async function coverageOf(
   merchant_id: string,
   { since, until }: ReportAsk,
 ): Promise<{ began_on: string | null; whole_since: number | null; deleted_before: number | null }> {
-  const { store, clock, settings } = ports;
+  const { store, clock } = ports;
   const { began_on, called_on, sold_on } = await migrationOf(ports, merchant_id);
   const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
   const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
   const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
   const now = clock.now();
-  const cut = now - Math.min(settings.evidence.kept_ms, settings.retention.links_ms);
+  const cut = ageCut(ports);
   const gaps = [
     // Some old sales stay (a notice or a refund waits): a stored one shows nothing of the others.
     ...(cut > Math.max(since, called_on * DAY_MS) ? [cut] : []),
@@ -94,6 +94,30 @@ export async function coverageOf(
     whole_since: since <= began_on * DAY_MS && now - until < FRESH_MS ? null : Math.min(began_on * DAY_MS, since),
     deleted_before: gaps.length === 0 ? null : Math.max(...gaps),
   };
+}
+
+/** What a report's numbers lack of its period, by age, and by a restored backup or a lost log. */
+export async function gapsOf(ports: Ports, ask: ReportAsk): Promise<Pick<Report, 'deleted_before' | 'lost_between'>> {
+  const lost = ports.store.upkeep.restoredGap();
+  const is_of_period = lost !== null && lost.until >= ask.since && lost.from < ask.until;
+  return {
+    deleted_before: iso(await deletedBefore(ports, ask)),
+    lost_between: is_of_period ? { since: iso(lost.from), until: iso(lost.until) } : null,
+  };
+}
+
+/** Epoch ms before which calls or sales of the period may not be stored any more; null: all are. */
+async function deletedBefore(ports: Ports, ask: ReportAsk): Promise<number | null> {
+  if (ask.merchant_id !== null) return (await coverageOf(ports, ask.merchant_id, ask)).deleted_before;
+  const cut = ageCut(ports);
+  if (cut <= ask.since) return null;
+  // Of all merchants the sums by day are too many to read: by the settings alone, for a database that is older.
+  return cut > (await ports.store.upkeep.condition()).created_at ? cut : null;
+}
+
+/** Epoch ms: calls, sales on legacy with them, and sales on orders of before are deleted. */
+function ageCut({ clock, settings }: Pick<Ports, 'clock' | 'settings'>): number {
+  return clock.now() - Math.min(settings.evidence.kept_ms, settings.retention.links_ms);
 }
 
 function dayIn(at: number): number {

@@ -298,12 +298,21 @@ const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sum
 export type CutList = (typeof cutLists)[number];
 
 const auditHead = z.object({ sequence: z.int(), hash: z.string() });
+const lost_between = z
+  .object({ since: time, until: time })
+  .nullable()
+  .describe('what was stored then was lost, by a restored backup or a lost log; null: nothing of the period');
+const deleted_before = time
+  .nullable()
+  .describe('calls or sales of the period before it may have been deleted by age; null: the period is whole');
 
 export const report = z.object({
   schema: z.literal(REPORT_SCHEMA),
   made_at: time,
   merchant_id: z.string().nullable().describe('null: the fleet'),
   period: z.object({ since: time, until: time }).describe('[since, until)'),
+  deleted_before,
+  lost_between,
   tables_revision: z.string().describe('of the tables in force'),
   tables: z.array(z.object({ revision: z.string(), calls: z.int() })).describe('that made the exchanges'),
   exchanges: z.object({
@@ -324,9 +333,7 @@ export const report = z.object({
       issued_at: time,
       period: z.object({ since: time, until: time }).describe('of the report'),
       began_on: z.iso.date().nullable().describe('the UTC day of the first known call or move of the merchant'),
-      deleted_before: time
-        .nullable()
-        .describe('calls or sales of the period before it may have been deleted by age; null: the period is whole'),
+      deleted_before,
       last_legacy_day: z.iso.date().nullable(),
       quiet_days: z.int().nullable(),
       units: count.describe('terminals and points of sale, none of which needs legacy'),

@@ -127,6 +127,13 @@ export function hasEndedRefund(earlier: Order, later: Order): boolean {
   return nodesOf(later).some((node) => node.status !== 'processing' && processing.some(({ id }) => id === node.id));
 }
 
+/** Whether a later reading shows a refund that the earlier one does not have, such as one made in the vendor's panel. */
+export function hasNewRefund(earlier: Order, later: Order, exponent: number): boolean {
+  if (hasEndedRefund(earlier, later)) return false;
+  const is_whole = later.status === 'refunded' && earlier.status !== 'refunded';
+  return is_whole || refundedMinor(later, exponent) > refundedMinor(earlier, exponent);
+}
+
 /** True when a held order is held no longer: its grace has passed, or a new sale needs its terminal. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   if (!row.held || hasEnded(link)) return false;

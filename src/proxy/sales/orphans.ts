@@ -12,7 +12,7 @@ import type { RestoredGap } from '../records/upkeep.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
 import { blankLink, derivedReference, legacyIdOf } from './new-link.ts';
-import { type AdvanceRules, advance, approvalFault, rowOf } from './order-transition.ts';
+import { type AdvanceRules, advance, approvalFault, hasNewRefund, rowOf } from './order-transition.ts';
 import { readOrder } from './refresh.ts';
 import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
 
@@ -217,9 +217,12 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
     return { ...about(link), kind, what: contradiction.message, repair: 'none' };
   }
   const { change } = advance(link, order, tables, rules);
-  if (changesState(link, change)) {
+  // A refunded intent shows FINISHED as before; its payment and its receiver's notice do not.
+  const is_refunded = change.order != null && link.order !== null && hasNewRefund(link.order, order, rules.exponent);
+  if (is_refunded || changesState(link, change)) {
     const { state, legacy_state } = link;
-    const what = say('mismatch.stale', { state, legacy_state, order_status: order.status });
+    const order_status = (is_refunded ? order.status_detail : undefined) ?? order.status;
+    const what = say('mismatch.stale', { state, legacy_state, order_status });
     return { ...about(link), kind: 'stale', what, repair: 'read' };
   }
   const row = rowOf(link, order, tables, rules);

@@ -74,6 +74,33 @@ it('missing: an order that the service denies is told, in the audit once, and st
   expect(await lines('mismatch missing')).toMatchObject([{ subject: id }]);
 });
 
+it.each([
+  // Upstream still processes it.
+  ['all', null, { refund: 'open', refunded: null }, 'refunded'],
+  ['a part', '5.00', { refund: 'part', refunded: '5.00' }, 'partially_refunded'],
+] as const)(
+  'stale: a refund of %s in the panel of the vendor, whose event was lost, is found, read and announced',
+  async (_what, amount, shown, order_status) => {
+    const id = await sell(1);
+    await pay(1, id);
+    await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+    const saleOf = async () => ((await front.ops('/api/sales')).body as SalesView).sales[0];
+    const upstream = { token: tokenOf(ARGENTINA), headers: { 'x-idempotency-key': 'in-the-panel' } };
+    const path = `${front.sandbox.url}/v1/orders/${(await saleOf())?.order_id}`;
+    const { transactions } = (await call(path, upstream)).body as { transactions: { payments: [{ id: string }] } };
+    const body = amount === null ? {} : { body: { transactions: [{ id: transactions.payments[0].id, amount }] } };
+    expect((await call(`${path}/refund`, { method: 'POST', ...upstream, ...body })).status).toBe(201);
+    const found = { kind: 'stale', legacy_id: id, repair: 'read', said: { facts: { order_status } } };
+    expect(mismatches(await reconcile())).toMatchObject([{ mismatch: found, repaired: false }]);
+    expect(await saleOf()).toMatchObject({ state: 'paid', refund: null, refunded: null });
+    expect(mismatches(await reconcile(REASON))).toMatchObject([{ mismatch: found, repaired: true }]);
+    expect(await saleOf()).toMatchObject({ state: 'paid', ...shown });
+    const { notices } = (await front.ops('/api/notices?topic=payment')).body as { notices: object[] };
+    expect(notices).toHaveLength(2);
+    expect(sums(await reconcile())).toMatchObject({ checked: 1, mismatches: 0 });
+  },
+);
+
 it('amount: told with both sums, and never mended', async () => {
   const id = await sell(1);
   await giveName();

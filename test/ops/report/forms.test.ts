@@ -46,6 +46,23 @@ describe('CSV', () => {
     );
   });
 
+  it('no formula begins behind a semicolon, by which Spanish and Portuguese spreadsheets separate cells [F129]', () => {
+    // As such a spreadsheet reads a line: a cell that does not begin with a quotation mark ends at the next semicolon.
+    const cellsOf = (line: string) => line.split(';').slice(1);
+    expect(cellsOf(csvLine(['sale', `moved;=HYPERLINK("x");y`, '; -1']))).toEqual([
+      `'=HYPERLINK(""x"")`,
+      `y","`,
+      ` '-1"\r\n`,
+    ]);
+    const pieces = fc.array(fc.oneof(anyText(), fc.constantFrom(';', '=', ' ', '"', '-', '\0')));
+    fc.assert(
+      fc.property(pieces, (parts) => {
+        for (const inside of cellsOf(csvLine(['a', parts.join(''), 'b'])))
+          expect(inside).not.toMatch(/^[\s"\0]*[=+@＝＋＠-]/u);
+      }),
+    );
+  });
+
   it('one list of a report, with the outcomes as columns', () => {
     expect(reportCsv(report(), 'traffic')).toBe(
       '"operation","lane","calls","ok","business","auth","fault"\r\n"point.create_intent","orders",3,2,1,0,0\r\n',

@@ -5,6 +5,7 @@ import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { acceptDisagreement } from '../../../src/ops/reconcile/mismatches.ts';
+import { compareReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf } from '../../../src/ops/report/period.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
@@ -98,6 +99,24 @@ describe('decisions and incidents', () => {
     expect(decision?.after).toEqual({ notice_url: 'https://shop.example/…?…' });
     expect(decision?.before).toEqual({ notice_url: null });
     expect(decision?.evidence).toMatchObject({ target: { units_in: [...units_in.slice(0, 20), '5 more'] } });
+  });
+
+  it('between two periods are those from the end of the first on, also of the time between them', async () => {
+    const days = [-20, -15, -10, -4, -1];
+    for (const day of days)
+      for (const who of ['ana', 'puente'])
+        await harness.store.audit.appendAudit(line(NOON + day * DAY_MS, who, MERCHANT, `${day}`));
+    const between = async (before_until: number, merchant: { merchant?: string } = { merchant: MERCHANT }) => {
+      const windows = { since: NOON - 5 * DAY_MS, until: NOON - 2 * DAY_MS, before_until };
+      const { decisions, incidents } = await compareReports(ports, { ...merchant, ...windows }, FACTS);
+      expect(incidents.map(({ reason }) => reason)).toEqual(decisions.map(({ reason }) => reason));
+      return decisions.map(({ reason }) => reason);
+    };
+    expect(await between(NOON - 16 * DAY_MS)).toEqual(['-4', '-10', '-15']);
+    expect(await between(NOON - 16 * DAY_MS, {})).toEqual(['-4', '-10', '-15']);
+    expect(await between(NOON - 16 * DAY_MS, { merchant: OTHER_MERCHANT })).toEqual([]);
+    expect(await between(NOON - 5 * DAY_MS)).toEqual(['-4']);
+    expect(await between(NOON - 3 * DAY_MS)).toEqual([]);
   });
 
   it('are cut to the newest, and how many are missing is said', async () => {
@@ -212,6 +231,20 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   }
   expect((await report(MERCHANT)).receivers).toEqual(receivers);
   expect((await report(OTHER_MERCHANT)).receivers).toEqual([]);
+});
+
+it('a receiver that refused one attempt among thousands has no success of 100 %', async () => {
+  const { store } = harness;
+  const link = await finished(store);
+  await store.links.saveLink(link, {}, { notices: [newNotice(link, 'body')] });
+  const attempts = (outcome: string, count: number): Promise<void> =>
+    harness.sql(`WITH RECURSIVE nth (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM nth WHERE n < ${count})
+      INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
+      SELECT id, ${NOON}, 3, '${outcome}', 200, '', 'https://pos.example/ipn' FROM notices, nth`);
+  await attempts('delivered', 2_999);
+  expect((await report()).receivers).toMatchObject([{ delivered: 2_999, refused: 0, success_rate: 100 }]);
+  await attempts('theirs', 1);
+  expect((await report()).receivers).toMatchObject([{ delivered: 2_999, refused: 1, success_rate: 99.9 }]);
 });
 
 it('notices are of the UTC day on which they were made, also where a slice of the count would hold two', async () => {

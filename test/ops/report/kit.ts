@@ -9,6 +9,8 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     made_at: '2026-03-08T00:00:00.000Z',
     merchant_id: '700100200',
     period: { since: '2026-03-01T00:00:00.000Z', until: '2026-03-08T00:00:00.000Z' },
+    deleted_before: null,
+    lost_between: null,
     tables_revision: 'aaaaaaaaaaaa',
     tables: [{ revision: 'aaaaaaaaaaaa', calls: 3 }],
     exchanges: { count: 3, first_sequence: 1, last_sequence: 3, uncounted: 0, shed: { shadow: 0, evidence: 0 } },

@@ -1,11 +1,14 @@
 /** The period of a report without a start, and what its certificate says of calls and sales that were deleted by age. */
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { languages, loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { completionLines } from '../../../src/ops/readiness/decommission.ts';
-import { gatherReport, mismatchesOfAll } from '../../../src/ops/report/gather.ts';
+import { compareReports } from '../../../src/ops/report/diff.ts';
+import { gatherReport, mismatchesOfAll, viewSums } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import { reportAskOf } from '../../../src/ops/report/period.ts';
+import { writeGap } from '../../../src/store/sqlite/gap.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import {
@@ -18,7 +21,7 @@ import {
   newSale,
   TERMINAL,
 } from '../../store/contract/harness.ts';
-import { openHarness } from '../../store/sqlite/kit.ts';
+import { newFolder, openHarness, openStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
 /** The first day of the migration; its last call to legacy is on the second. */
@@ -205,4 +208,80 @@ it.each([
   expect(report.period.since).toBe(iso(midnight(BEGAN)));
   expect(certificate).toMatchObject({ began_on: iso(BEGAN).slice(0, 10), deleted_before: iso(gap) });
   for (const text of ['deleted by age', 'por antigüedad', 'por idade']) expect(pages).toContain(text);
+});
+
+it.each([
+  ['of its merchant', MERCHANT],
+  ['of the fleet', null],
+])('a report %s says what a restored backup took of its period', async (_whose, merchant_id) => {
+  const folder = newFolder();
+  const [from, until] = [NOON - 2 * DAY_MS, NOON - DAY_MS];
+  await (await openStore(folder.file('puente.db'))).close();
+  const database = new Database(folder.file('puente.db'));
+  const detail = { backup: 'puente-1.db' };
+  writeGap(database, { from, until, action: 'restored', reason: 'disk failed', detail });
+  database.close();
+  const store = await openStore(folder.file('puente.db'), { create: false });
+  const restored = portsAt(store, () => NOON);
+  const facts = { assumptions: [], notice_agent: 'Puente' };
+  const saidOf = async (since: number, before: number) => {
+    const report = await gatherReport(restored, { merchant_id, since, until: before }, facts);
+    const page = languages.map((one) => reportHtml(report, loadWords()[one]).split('</header>')[0]).join('\n');
+    const is_whole = page.includes('Nothing was left out.');
+    return { lost: report.lost_between, incidents: report.incidents.map(({ action }) => action), is_whole, page };
+  };
+  const { page, ...found } = await saidOf(NOON - 3 * DAY_MS, NOON + 1);
+  const lost = { since: iso(from), until: iso(until) };
+  expect(found).toEqual({ lost, incidents: ['restored'], is_whole: false });
+  for (const text of ['was lost by a restored backup', 'copia restaurada', 'backup restaurado'])
+    expect(page).toContain(text);
+  expect(await saidOf(until, NOON + 1)).toMatchObject({ lost });
+  for (const [since, before] of [
+    [until + 1, NOON + 1],
+    [from - DAY_MS, from],
+  ] as const)
+    expect(await saidOf(since, before)).toMatchObject({ lost: null, is_whole: true });
+  await store.close();
+  folder.remove();
+});
+
+it('a report, its sums and a comparison say from when on calls or sales of their period may have been deleted', async () => {
+  await harness.sql(`UPDATE meta SET value = '${BEGAN}' WHERE name = 'created_at'`);
+  ports = portsAt(await harness.reopen(), () => NOON);
+  await trade([1, 100]);
+  const facts = { assumptions: [], notice_agent: 'Puente' };
+  const { signal } = new AbortController();
+  const saidOf = async (merchant: { merchant?: string }, from = BEGAN) => {
+    const report = await gatherReport(
+      ports,
+      { merchant_id: merchant.merchant ?? null, since: from, until: NOON + 1 },
+      facts,
+    );
+    const sums = await viewSums(ports, { ...merchant, since: from, until: NOON + 1 }, signal);
+    const { a, b } = await compareReports(ports, { ...merchant, since: NOON - DAY_MS, before_since: from }, facts);
+    expect([sums.deleted_before, a.deleted_before]).toEqual([report.deleted_before, report.deleted_before]);
+    expect(b.deleted_before).toBe(null);
+    const pages = languages.map((one) => reportHtml(report, loadWords()[one]));
+    return { at: report.deleted_before, pages: pages.map((page) => page.split('</header>')[0]).join('\n') };
+  };
+  const whole = { at: null, pages: expect.stringContaining('Nothing was left out.') };
+  for (const merchant of [{}, { merchant: MERCHANT }]) expect(await saidOf(merchant)).toEqual(whole);
+  // By age the calls of the first half are deleted, and the sales on legacy with them.
+  const cut = NOON - 200 * DAY_MS;
+  ports = {
+    ...ports,
+    settings: { ...ports.settings, evidence: { ...ports.settings.evidence, kept_ms: 200 * DAY_MS } },
+  };
+  await harness.store.exchanges.tidyExchanges(cut, 0, 100);
+  for (const [merchant, gap] of [
+    [{}, cut],
+    // From its oldest call that is still kept.
+    [{ merchant: MERCHANT }, cut + 5],
+  ] as const) {
+    const { at, pages } = await saidOf(merchant);
+    expect(at).toBe(iso(gap));
+    expect(pages).not.toContain('Nothing was left out.');
+    for (const text of ['deleted by age', 'por antigüedad', 'por idade']) expect(pages).toContain(text);
+    expect(await saidOf(merchant, cut + DAY_MS)).toEqual(whole);
+  }
 });

@@ -93,6 +93,20 @@ it('refunds that legacy made and refused have their amounts', async () => {
   ]);
 });
 
+it('a create that Puente refuses by itself is an error and no sale, and the page says so', async () => {
+  const { sums, errors } = await report(`&merchant=${ARGENTINA}`);
+  expect(sums.filter(({ outcome }) => outcome === 'refused')).toEqual([]);
+  expect(errors).toContainEqual(
+    expect.objectContaining({ operation: 'point.create_intent', lane: 'orders', status: 400 }),
+  );
+  for (const [language, says] of Object.entries({
+    en: 'refused by itself',
+    es: 'rechazó por sí mismo',
+    pt: 'recusou por si mesmo',
+  }))
+    expect((await shop.ops(`/api/report?format=html&language=${language}`)).text).toContain(says);
+});
+
 it('a refund on legacy is traced by its id, with its call', async () => {
   const list = await shop.ops(`/api/report?format=csv&part=sales&merchant=${BRAZIL}`);
   const [head = [], ...lines] = list.text.split('\r\n').map((line) => line.replaceAll('"', '').split(','));

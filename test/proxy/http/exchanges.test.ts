@@ -126,6 +126,18 @@ describe('an exchange', () => {
     expect((await kept(path, options)).kept).toMatchObject(expected);
   });
 
+  it('has no card and no token that legacy repeats in its error, whole or cut', async () => {
+    const code = `no such card 5031755734530604 of ${'x'.repeat(28)} ${tokenOf(MEXICO)}`;
+    const rule = { path: `${POINT}/payment-intents/*`, kind: 'error', status: 400, code };
+    await bench.control('/faults', { body: rule });
+    const { answer, kept: one } = await kept(`${POINT}/payment-intents/0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10`, {
+      merchant: MEXICO,
+    });
+    expect(answer.text).toContain(code);
+    expect(one).toMatchObject({ lane: 'legacy', status: 400 });
+    expect(one.error).toMatch(/^no such card 503175X{6}0604 of x+ \[masked\]$/);
+  });
+
   it('of a legacy create in shadow has the verdict', async () => {
     const path = `/instore/qr/seller/collectors/${URUGUAY}/pos/SUC001POS001/orders`;
     const body = { external_reference: 'a', title: 'A', description: 'A', total_amount: 10, items: [] };

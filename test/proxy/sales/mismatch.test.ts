@@ -75,6 +75,49 @@ describe('one link and its order', () => {
   });
 });
 
+describe('a paid sale whose order shows a refund', () => {
+  const refunded = (second: number, status: string, refunded_amount?: string, end?: string): Order => ({
+    ...order(status, second),
+    ...(refunded_amount === undefined ? {} : { status_detail: 'partially_refunded' }),
+    transactions: {
+      payments: [
+        {
+          id: 'PAY1',
+          status: 'processed',
+          amount: '15.00',
+          ...(refunded_amount === undefined ? {} : { refunded_amount }),
+        },
+      ],
+      ...(end === undefined ? {} : { refunds: [{ id: 'REF1', status: end }] }),
+    },
+  });
+  const paidAs = (known: Order) =>
+    link({
+      state: 'DONE',
+      legacy_state: 'FINISHED',
+      order: known,
+      order_version: '2026-03-01T12:00:09.000000000Z',
+    });
+
+  it.each<[string, string | null, Order, Order]>([
+    ['all of it', 'refunded', refunded(9, 'processed'), refunded(12, 'refunded')],
+    ['a part', 'partially_refunded', refunded(9, 'processed'), refunded(12, 'processed', '5.00')],
+    ['a further part', 'partially_refunded', refunded(9, 'processed', '5.00'), refunded(12, 'processed', '7.00')],
+    ['that is known', null, refunded(9, 'processed', '5.00'), refunded(9, 'processed', '5.00')],
+    ['that an older reading lacks', null, refunded(9, 'refunded'), refunded(7, 'processed')],
+    [
+      'that has ended',
+      null,
+      refunded(9, 'refunded', '15.00', 'processing'),
+      refunded(12, 'refunded', '15.00', 'processed'),
+    ],
+  ])('%s: stale where the link does not show it', (_what, order_status, known, read) => {
+    const found = judgeLink(paidAs(known), read, tables, rules);
+    if (order_status === null) expect(found).toBeNull();
+    else expect(found).toMatchObject({ kind: 'stale', repair: 'read', what: { said: { facts: { order_status } } } });
+  });
+});
+
 describe('a create nobody knows the outcome of', () => {
   const doubt = link({ state: 'IN_DOUBT', order_id: null, order: null, order_version: null });
 

@@ -64,6 +64,23 @@ export function auditTests(harness: Harness): void {
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
   });
 
+  it.each(['half a pair \ud800', '\udc00', 'ends\0here', '\ufdd0 \ufdd00', '😀'])(
+    'hashes the text %j as it will be read back, wherever it stands',
+    async (text) => {
+      await store.audit.appendAudit({
+        ...auditOf('first', { text, [text]: 1 }),
+        who: text,
+        subject: text,
+        reason: text,
+      });
+      await harness.reopen();
+      const lines = await harness.store.audit.audits(10);
+      const read = text.toWellFormed();
+      expect(lines).toMatchObject([{ who: read, subject: read, reason: read }]);
+      expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
+    },
+  );
+
   it('shows a changed, a missing and a swapped line', async () => {
     for (const revision of [0, 1, 2, 3]) {
       await store.merchants.saveMerchant(newMerchant(), revision, auditOf(`change ${revision}`));
