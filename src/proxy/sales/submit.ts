@@ -259,6 +259,9 @@ interface AttemptResult {
  * and the retry budget. After an ambiguous attempt only a success ends the doubt.
  */
 export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<AttemptResult> {
+  // The row took long to write: the till has stopped waiting, and nobody would know of a sale that is sent now.
+  if (!plan.sent_before && ports.clock.now() + SHORTEST_ATTEMPT_MS > plan.deadline)
+    return { verdict: { kind: 'not_sent', cause: 'its time was over' }, attempts: 0, is_repeat: false };
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;
