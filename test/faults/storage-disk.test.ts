@@ -296,7 +296,7 @@ describe('a disk that takes long', () => {
   it('sends no sale whose till stopped waiting while its row was written: its terminal is free [F49]', async () => {
     expect((await shop.create(shop.freshDevice())).status).toBe(201);
     const device = shop.freshDevice();
-    delay_ms = Number(FAST.PUENTE_CREATE_DEADLINE_MS) + 200;
+    delay_ms = Number(FAST.PUENTE_CREATE_DEADLINE_MS) + 1_200;
     const late = shop.create(device);
     await eventually(
       async () => shop.rows(device),
@@ -312,6 +312,19 @@ describe('a disk that takes long', () => {
     expect(await shop.orders(device)).toEqual([]);
     expect((await shop.create(device)).status).toBe(201);
     expect(await shop.orders(device)).toHaveLength(1);
+  });
+
+  it('sends no cancel whose till stopped waiting while it was noted, and says that it can be repeated [F49]', async () => {
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    expect((await shop.read(id)).status).toBe(200);
+    delay_ms = Number(FAST.PUENTE_CREATE_DEADLINE_MS) + 200;
+    const late = shop.cancel(device, id);
+    await pause(Number(FAST.PUENTE_CREATE_DEADLINE_MS));
+    delay_ms = 0;
+    expect((await late).status).toBe(502);
+    expect(await shop.orders(device)).toMatchObject([{ status: 'created' }]);
+    expect((await shop.cancel(device, id)).status).toBe(200);
   });
 });
 
