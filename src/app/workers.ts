@@ -73,8 +73,10 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   let pause_ms = FIRST_PAUSE_MS;
   let renewal: Promise<void> = Promise.resolve();
 
-  const start = (): Promise<string | null> => {
+  /** @param is_spare all that are wanted run: it takes the place of one of them once it is ready, or is not missed. */
+  const start = (is_spare = false): Promise<string | null> => {
     const worker = cluster.fork(environment);
+    worker.on('error', () => undefined); // of a message to one that has just died: it would end this process
     const began = performance.now();
     wanted.add(worker);
     return new Promise((resolve) => {
@@ -88,7 +90,8 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
       });
       worker.once('exit', (code, signal) => {
         resolve(null);
-        if (wanted.delete(worker) && is_watching && !is_stopping) void replace(code, signal, performance.now() - began);
+        const is_missed = wanted.delete(worker) && (!is_spare || ready.has(worker));
+        if (is_missed && is_watching && !is_stopping) void replace(code, signal, performance.now() - began);
       });
     });
   };
@@ -102,7 +105,8 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   const renew = async (): Promise<void> => {
     for (const worker of [...wanted]) {
       if (is_stopping) return;
-      if ((await start()) === null) return say('A new worker did not get ready; the others stay as they are.\n');
+      if (!wanted.has(worker)) continue; // it has died, and was replaced
+      if ((await start(true)) === null) return say('A new worker did not get ready; the others stay as they are.\n');
       wanted.delete(worker);
       await end(worker, () => worker.send({ puente: 'replaced' } satisfies ToWorker));
     }

@@ -158,12 +158,16 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
 export function steadyTime(parts: { store: Pick<Store, 'upkeep'>; clock: Pick<Clock, 'now'> }): () => Promise<number> {
   const { store, clock } = parts;
   const opened_at = clock.now();
-  // Read before anything is written by this clock.
-  const newest = store.upkeep.newestMoment();
+  // Read before anything is written by this clock; later where the store can't be read then.
+  let newest: Promise<number> | null = store.upkeep.newestMoment();
   newest.catch(() => undefined); // the returned function throws it
   let reached: number | null = null;
   return async () => {
-    reached ??= (await newest) || opened_at;
+    if (reached === null) {
+      const reading = newest ?? store.upkeep.newestMoment();
+      newest = null;
+      reached = (await reading) || opened_at;
+    }
     reached = Math.min(clock.now(), reached + MOST_STEP_MS);
     return reached;
   };

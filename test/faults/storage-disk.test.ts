@@ -13,13 +13,16 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Room } from '../../src/proxy/records/upkeep.ts';
+import type { BeginWriter } from '../../src/store/sqlite/group-commit.ts';
+import { beginWriter } from '../engines/writer-threads.ts';
 import { call, eventually } from '../kit.ts';
 import { closing, openForAll, openForEach } from '../open.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
-import { MERCHANT, NOON } from '../store/contract/harness.ts';
+import { FAST, idOf, legacyErrorOf, openShop, type Shop } from '../proxy/http/till.ts';
+import { MERCHANT, NOON, opened } from '../store/contract/harness.ts';
 import { newFolder, openStore } from '../store/sqlite/kit.ts';
 
 const MIB = 1024 * 1024;
@@ -199,6 +202,25 @@ describe('a full disk', () => {
     expect((await shop.create(shop.freshDevice())).status).toBe(201);
     expect((await tellEvent(shop)).status).toBe(200);
   });
+
+  it('does not refuse a start, which takes the reserve [F44]', async ({ skip }) => {
+    skip(!mounted, 'no file system can be mounted here');
+    const path = join(directory, 'again.db');
+    const disk = { low_bytes: 6 * MIB, ballast_bytes: 4 * MIB, log_limit_bytes: 64 * MIB };
+    const store = await openStore(path, { disk });
+    const link = await opened(store);
+    await eventually(
+      async () => existsSync(`${path}.ballast`),
+      (is_there) => is_there,
+    );
+    await store.close();
+    fill();
+    const again = await openStore(path, { disk, create: false });
+    expect(await again.links.link(link.legacy_id)).toEqual(link);
+    expect(again.upkeep.room().level).toBe('low');
+    await again.close();
+    unlinkSync(filler);
+  });
 });
 
 describe('another process that holds the write lock', () => {
@@ -238,6 +260,71 @@ describe('another process that holds the write lock', () => {
     expect(second.status).toBe(201);
     expect(idOf(second)).not.toBe(first);
     expect(await shop.orders(device)).toHaveLength(2);
+  });
+});
+
+describe('a store that can only be read', () => {
+  const shop = openForAll(() => openShop({ PUENTE_RECONCILE_POINT_INTERVAL_MS: '200' }));
+
+  it('does not make Puente ask upstream again and again for what it can not store [F43 F44]', async () => {
+    for (let sale = 0; sale < 6; sale++) expect((await shop.create(shop.freshDevice())).status).toBe(201);
+    const readyz = async () => (await call(`${shop.app.ops_url}/readyz`)).status;
+    const reads = async () => (await shop.requests('/v1/orders/')).length;
+    const intruder = new Database(join(shop.data_dir, 'puente.db'));
+    intruder.exec('BEGIN IMMEDIATE');
+    await eventually(readyz, (status) => status === 503);
+    await pause(500);
+    const before = await reads();
+    await pause(2_000);
+    expect(await reads()).toBe(before);
+    intruder.exec('ROLLBACK');
+    intruder.close();
+    await eventually(reads, (count) => count >= before + 6);
+  });
+});
+
+describe('a disk that takes long', () => {
+  let delay_ms = 0;
+  const slowly: BeginWriter = (setup) => {
+    const thread = beginWriter(setup);
+    const post = thread.postMessage.bind(thread);
+    thread.postMessage = (message) => void (delay_ms === 0 ? post(message) : setTimeout(post, delay_ms, message));
+    return thread;
+  };
+  const shop = openForAll(() => openShop({}, { beginWriter: slowly }));
+
+  it('sends no sale whose till stopped waiting while its row was written: its terminal is free [F49]', async () => {
+    expect((await shop.create(shop.freshDevice())).status).toBe(201);
+    const device = shop.freshDevice();
+    delay_ms = Number(FAST.PUENTE_CREATE_DEADLINE_MS) + 1_200;
+    const late = shop.create(device);
+    await eventually(
+      async () => shop.rows(device),
+      (rows) => rows.length === 1,
+    );
+    delay_ms = 0;
+    const answer = await late;
+    expect([answer.status, legacyErrorOf(answer).message]).toEqual([
+      502,
+      expect.stringContaining('nothing was charged'),
+    ]);
+    expect(shop.rows(device)).toMatchObject([{ state: 'NOT_SENT', attempts: 0 }]);
+    expect(await shop.orders(device)).toEqual([]);
+    expect((await shop.create(device)).status).toBe(201);
+    expect(await shop.orders(device)).toHaveLength(1);
+  });
+
+  it('sends no cancel whose till stopped waiting while it was noted, and says that it can be repeated [F49]', async () => {
+    const device = shop.freshDevice();
+    const id = idOf(await shop.create(device));
+    expect((await shop.read(id)).status).toBe(200);
+    delay_ms = Number(FAST.PUENTE_CREATE_DEADLINE_MS) + 200;
+    const late = shop.cancel(device, id);
+    await pause(Number(FAST.PUENTE_CREATE_DEADLINE_MS));
+    delay_ms = 0;
+    expect((await late).status).toBe(502);
+    expect(await shop.orders(device)).toMatchObject([{ status: 'created' }]);
+    expect((await shop.cancel(device, id)).status).toBe(200);
   });
 });
 

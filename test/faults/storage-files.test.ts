@@ -1,8 +1,9 @@
 /** Database files damaged, deleted, replaced or locked while Puente was stopped (F38–F42). */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { examineFile } from '../../src/store/sqlite/examine.ts';
+import { MIGRATIONS_DIRECTORY, prepareFile } from '../../src/store/sqlite/file.ts';
 import { verifyAudit } from '../ops/audit-chain.ts';
 import { puente } from '../run-cli.ts';
 import { opened } from '../store/contract/harness.ts';
@@ -17,8 +18,8 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 /** Files as a kill leaves them: the database at its last checkpoint, and the log with later commits. */
-async function killedAt(): Promise<{ kept: string; lost: string }> {
-  const store = await openStore(path);
+async function killedAt(options: { key_mark?: string } = {}): Promise<{ kept: string; lost: string }> {
+  const store = await openStore(path, options);
   const kept = await opened(store, { slot: 'point:FIRST', unit: 'FIRST' });
   await store.close();
   const again = await openStore(path);
@@ -48,6 +49,26 @@ describe('the write-ahead log of a killed process', () => {
     ]);
     expect(store.upkeep.restoredGap()).toBeNull();
     expect(await audits(store)).toEqual([]);
+    await store.close();
+  });
+
+  const anotherKey = () => openStore(path, { create: false, key_mark: 'another' });
+  const anOlderBuild = async () => {
+    const migrations_directory = folder.file('older');
+    mkdirSync(migrations_directory);
+    for (const name of readdirSync(MIGRATIONS_DIRECTORY).toSorted().slice(0, -1))
+      copyFileSync(join(MIGRATIONS_DIRECTORY, name), join(migrations_directory, name));
+    prepareFile({ path, create: false, now: Date.now, migrations_directory });
+  };
+  it.each([
+    ['for another key', anotherKey, 'is not the key'],
+    ['as that of an older build', anOlderBuild, 'this build has up to'],
+  ])('is not taken for lost when the next start is refused, %s [F40]', async (_why, start, text) => {
+    const { kept, lost } = await killedAt({ key_mark: 'one key' });
+    await expect(start()).rejects.toThrow(text);
+    const store = await openStore(path, { create: false, key_mark: 'one key' });
+    for (const id of [kept, lost]) expect(await store.links.link(id)).not.toBeNull();
+    expect([store.upkeep.restoredGap(), await audits(store)]).toEqual([null, []]);
     await store.close();
   });
 

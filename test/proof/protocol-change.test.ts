@@ -607,6 +607,12 @@ describe('a cancel', () => {
     expect(stand.asked).toEqual([]);
   });
 
+  it('is not sent once its time is over', async () => {
+    const cancel = sendCancel(stand.ports, await live(), TOKEN, {}, stand.ports.clock.now());
+    expect(await cancel).toEqual({ kind: 'not_sent', cause: 'its time was over' });
+    expect(stand.asked).toEqual([]);
+  });
+
   it('has a key for each stored revision, and what it was given', async () => {
     const link = await live();
     stand.answers = [answered(200), answered(200), answered(200)];

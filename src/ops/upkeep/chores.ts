@@ -59,7 +59,7 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Rounds 
   const every_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
   return startRounds({ log, name: 'chores', every_ms }, async (isStopped) => {
     const now = clock.now();
-    if (settings.backup_every_ms !== null && now - state.tried_at >= RETRY_MS) {
+    if (settings.backup_every_ms !== null && Math.abs(now - state.tried_at) >= RETRY_MS) {
       const due_at = await backupDue(ports, settings.backup_every_ms);
       if (due_at <= now) {
         state.tried_at = now;

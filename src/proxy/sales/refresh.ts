@@ -163,15 +163,18 @@ export async function sendCancel(
   if (link.order_id === null) throw new Error(`the link ${link.legacy_id} has no order to cancel`);
   const { attempt_timeout_ms } = ports.settings.create;
   const { order_id } = link;
-  const outcome = await sendUntilReady(ports, deadline, () =>
-    ports.upstreams.orders.send({
+  const outcome = await sendUntilReady(ports, deadline, async () => {
+    const left_ms = deadline === 0 ? attempt_timeout_ms : deadline - ports.clock.now();
+    // Its mark took long to write, as on a slow disk.
+    if (left_ms <= 0) return { kind: 'not_sent', cause: 'its time was over' };
+    return ports.upstreams.orders.send({
       ...routeOf('cancel', order_id),
       headers,
       token,
       idempotency_key: ports.vault.keyed('cancel-key', `${link.legacy_id}:${link.revision}`),
-      timeout_ms: deadline === 0 ? attempt_timeout_ms : Math.min(deadline - ports.clock.now(), attempt_timeout_ms),
-    }),
-  );
+      timeout_ms: Math.min(left_ms, attempt_timeout_ms),
+    });
+  });
   ports.memory.failpoint('cancel.sent');
   return outcome;
 }

@@ -230,6 +230,7 @@ export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 
   if (!(error instanceof DatabaseError)) return isLost(error) ? 'gone' : null;
   const code = error.code ?? '';
   if (code === OTHER_ROWS) return 'conflict';
+  if (isOutdated(error)) return 'gone';
   if (AGAIN.test(code)) return 'again';
   if (INTEGRITY.test(code)) return 'constraint';
   if (FULL.test(code)) return 'full';
@@ -245,6 +246,14 @@ export function failedBecause(error: unknown): unknown {
   const failure = isUnprepared(error) ? 'gone' : failureOf(error);
   if (failure === null) return error;
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
+}
+
+/**
+ * A table got or lost a column since the connection prepared the statement, as by the upgrade of another process: the
+ * connection will never run it again. Its routine names it in any language (PostgreSQL, `RevalidateCachedQuery`).
+ */
+export function isOutdated(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery';
 }
 
 /** The server never got the statement's text, because preparing it failed in an earlier use of the same connection. */

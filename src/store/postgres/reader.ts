@@ -10,6 +10,7 @@ import {
   failedBecause,
   failureOf,
   inOneWrite,
+  isOutdated,
   isUnprepared,
   type PoolSettings,
   withConnection,
@@ -17,6 +18,9 @@ import {
 
 /** After a fail-over all idle connections are broken at once; a read can be repeated. */
 export const SECOND_TRY_AFTER_MS = 50;
+
+/** More than a process has connections. */
+const MOST_OUTDATED = 200;
 
 /** Covered texts are returned decrypted. */
 export function readerOn(
@@ -48,10 +52,14 @@ export function readerOn(
 }
 
 async function rowsOf(query: () => Promise<Rows>): Promise<Rows> {
-  try {
-    return await query();
-  } catch (error) {
-    if (failureOf(error) !== 'gone' && !isUnprepared(error)) throw failedBecause(error);
+  for (let left = MOST_OUTDATED; ; left--) {
+    try {
+      return await query();
+    } catch (error) {
+      if (isOutdated(error) && left > 0) continue; // its connection was dropped
+      if (failureOf(error) !== 'gone' && !isUnprepared(error)) throw failedBecause(error);
+      break;
+    }
   }
   await pause(SECOND_TRY_AFTER_MS);
   return query().catch((error: unknown) => {

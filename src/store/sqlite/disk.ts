@@ -35,6 +35,15 @@ export function releaseBallast(path: string): boolean {
   }
 }
 
+/** What a start writes, and more: to read back the log of a killed process it makes an index, up to half a MiB. */
+const START_BYTES = 2 * 1024 * 1024;
+
+/** Frees the reserve of a disk that has no room for a start: a process that can't start proxies nothing to legacy either. */
+export async function makeRoomToStart(path: string, settings: DiskSettings): Promise<void> {
+  const free = await freeBytes(path, settings);
+  if (free !== null && free < START_BYTES) releaseBallast(path);
+}
+
 /** Looks every second. @param emptyLog unless a reader needs it. @param onChange on a new `level` or `is_log_large`. */
 export async function watchDisk(
   path: string,

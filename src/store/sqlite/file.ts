@@ -7,8 +7,9 @@ import Database from 'better-sqlite3';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
+import { writes } from '../writes.ts';
 import { failureOf, storeUnusable, unusableBecause } from './failure.ts';
-import { logState, recordLostLog } from './gap.ts';
+import { logState, noteLogRead, recordLostLog } from './gap.ts';
 import { teachCover } from './reader.ts';
 import { applySettings, BUSY_TIMEOUT_MS, PAGE_BYTES } from './settings.ts';
 import { putInPlace, refuseUnderWay } from './under-way.ts';
@@ -49,6 +50,7 @@ export function prepareFile(options: FileOptions): void {
     const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
     try {
       refuseForeign(database, path);
+      noteLogRead(database, log);
       const migrations = readMigrations(options.migrations_directory);
       const newest = migrations.at(-1)?.version ?? 0;
       if (versionOf(database) < newest) copyBefore(database, path, newest, options.failpoint);
@@ -184,7 +186,8 @@ export function migrate(
   const newest = migrations.at(-1)?.version ?? 0;
   if (current > newest) {
     const wrong = `it has schema ${current} and this build has up to ${newest}`;
-    throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
+    const copy = copyPath(path, copyOf(database)?.newest ?? current);
+    throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${copy}`);
   }
   for (const migration of migrations.slice(current)) {
     // A migration may change the text of a table (009), which the driver's defensive mode refuses.
@@ -215,7 +218,11 @@ function apply(
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');
     if (failureOf(error) === 'full') throw unusableBecause(path, error);
-    const repair = 'The file is as it was; start the build that wrote it, and report this';
+    const copy = version === 1 ? null : copyOf(database);
+    const repair =
+      copy !== null && copy.version < version - 1
+        ? `The copy ${copyPath(path, copy.newest)} has schema ${copy.version}: restore it, start the build that wrote it, and report this`
+        : 'The file is as it was; start the build that wrote it, and report this';
     throw storeUnusable(path, `migration ${name} failed`, repair, error);
   }
 }
@@ -225,19 +232,39 @@ export function versionOf(database: Database.Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
-/** SQLite writes `<path>.before-<version>`: a second open and close through `fs` would drop this process's locks. */
+function copyPath(path: string, newest: number): string {
+  return `${path}.before-${newest}`;
+}
+
+/** Name in `meta` of the copy before the last upgrade: the schema that this leads to, and that of the copy. */
+const COPIED = 'copied_before';
+
+function copyOf(database: Database.Database): { newest: number; version: number } | null {
+  const noted = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck().get(COPIED);
+  const [newest = 0, version = 0] = noted?.split(' ').map(Number) ?? [];
+  return noted === undefined ? null : { newest, version };
+}
+
+/**
+ * SQLite writes `<path>.before-<newest>`: a second open and close through `fs` would drop this process's locks. An upgrade
+ * that was cut off between two migrations goes on, and keeps the copy of before the first.
+ */
 function copyBefore(
   database: Database.Database,
   path: string,
-  version: number,
+  newest: number,
   failpoint: Failpoint = noFailpoint,
 ): void {
-  const copy = `${path}.before-${version}`;
+  const version = versionOf(database);
+  const copy = copyPath(path, newest);
+  const kept = copyOf(database);
+  if (kept?.newest === newest && kept.version < version && sizeOf(copy) !== null) return;
   const unfinished = `${copy}.unfinished`;
   rmSync(unfinished, { force: true });
   database.prepare('VACUUM INTO ?').run(unfinished);
   failpoint('copy.written');
   putInPlace(unfinished, copy);
+  database.prepare(writes.remember.sql).run(COPIED, `${newest} ${version}`);
   failpoint('copy.in_place');
 }
 

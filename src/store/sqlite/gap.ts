@@ -55,6 +55,13 @@ export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
   }
 }
 
+/** Opening has read the log: the end of this process writes it into the file and removes it, a refused start's too. */
+export function noteLogRead(database: Database.Database, log: ReturnType<typeof logState>): void {
+  if (log !== 'sound') return;
+  const note = database.prepare('UPDATE meta SET value = ? WHERE name = ? AND value = ?');
+  note.run(RUN.closed, RUN.name, RUN.open);
+}
+
 /**
  * A killed process leaves a log with commits that are not in the file yet. When that log is lost, sales may be lost:
  * the file is served, because it is consistent, and the loss is stored.
@@ -64,11 +71,6 @@ export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
 export function recordLostLog(database: Database.Database, log: ReturnType<typeof logState>, now: number): void {
   const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck();
   if (run.get(RUN.name) !== RUN.open) return;
-  if (log === 'sound') {
-    // The log's content is in the file now, and a start that is killed from here on leaves no log.
-    database.prepare('UPDATE meta SET value = ? WHERE name = ?').run(RUN.closed, RUN.name);
-    return;
-  }
   const newest = database.prepare<[], number | null>('SELECT max(updated_at) FROM links').pluck().get();
   const from = Math.min(newest ?? Number(run.get('opened_at') ?? now), now);
   const reason = encoded(say(log === 'absent' ? 'log_lost.absent' : 'log_lost.broken', {}));

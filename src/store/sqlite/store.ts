@@ -13,7 +13,7 @@ import { sharedMethods } from '../methods.ts';
 import { readMigrations } from '../migrations.ts';
 import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
-import type { DiskSettings } from './disk.ts';
+import { type DiskSettings, makeRoomToStart } from './disk.ts';
 import { type FileOptions, MIGRATIONS_DIRECTORY, prepareFile, realPathOf, takeInstanceLock } from './file.ts';
 import { type BeginWriter, startWriterThread, WriteQueue } from './group-commit.ts';
 import { openReader, type Reader, withKnownRows } from './reader.ts';
@@ -50,7 +50,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    const { cover_key } = options;
+    const { cover_key, disk = UNWATCHED } = options;
+    await makeRoomToStart(path, disk);
     const cover = cover_key === undefined ? noCover : createCover(cover_key);
     prepareFile({ ...options, path, cover, migrations_directory: MIGRATIONS_DIRECTORY });
     const thread = await startWriterThread(
@@ -73,7 +74,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       failpoint,
       newest_schema: readMigrations(MIGRATIONS_DIRECTORY).length,
       directory: options.backup_directory ?? join(dirname(path), 'backups'),
-      disk: options.disk ?? UNWATCHED,
+      disk,
       onRoom: options.onRoom,
     });
     return assembleStore({ queue: writer, reader, now, release: lock.release, upkeep });

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
+import { steadyTime } from '../../../src/proxy/loop.ts';
 import { startRelay } from '../../engines/relay.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';
@@ -152,6 +153,36 @@ describe('a database that is in trouble', () => {
     await release();
     expect(await store.links.link(link.legacy_id)).toEqual(link);
     expect(await store.links.saveLink(link, { attempts: 1 })).toMatchObject({ attempts: 1, revision: 2 });
+    await store.close();
+  });
+
+  it('that could not be read at the start does not keep old rows from being deleted once it can', async () => {
+    const url = await server.database();
+    const store = await openStore(url, { statement_timeout_ms: 300 });
+    const release = await holdTable(server, url);
+    const time = steadyTime({ store, clock: { now: () => NOON } });
+    await expect(time()).rejects.toMatchObject({ code: 'store_failed' });
+    await release();
+    expect(await time()).toBe(NOON);
+    await store.close();
+  });
+
+  it('whose tables another process has given a column is used on, whatever connection has which statement', async () => {
+    const url = await server.database();
+    const store = await openStore(url, { connections: 4 });
+    const { merchant_id } = await opened(store);
+    await store.merchants.acceptToken(
+      { fingerprint: 'f', merchant_id, sealed_token: new Uint8Array(1), accepted_until: NOON, seen_at: NOON },
+      'MLA',
+    );
+    await store.events.receiveEvent(newEvent());
+    const seen = () => Promise.all([store.merchants.merchants(), store.merchants.merchant(merchant_id)]);
+    for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 4 }, seen));
+    const due = await store.events.dueEvents(NOON, 1);
+    for (const table of ['merchants', 'events']) await server.run(url, `ALTER TABLE ${table} ADD COLUMN later TEXT`);
+    expect(await store.merchants.merchant(merchant_id)).toMatchObject({ id: merchant_id });
+    expect(await store.merchants.merchants()).toHaveLength(1);
+    expect(await store.events.dueEvents(NOON, 1)).toMatchObject(due);
     await store.close();
   });
 

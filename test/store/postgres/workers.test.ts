@@ -1,5 +1,9 @@
 /** Workers of one Puente on PostgreSQL: shared doors, replacement, and the stop of all. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childrenOf, parentOf } from '../../../bench/machine.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
@@ -15,6 +19,8 @@ const WORKERS = 2;
 let server: Server;
 let sandbox: Sandbox;
 let settings: Record<string, string>;
+let folder: string;
+let file: string;
 let puente: Child;
 let sold = 0;
 
@@ -22,7 +28,11 @@ beforeAll(async () => {
   const [port = '', ops_port = ''] = await freePorts(2);
   server = await startServer();
   sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { extra_terminals: 5_000 } });
+  folder = mkdtempSync(join(tmpdir(), 'puente-settings-'));
+  file = join(folder, 'puente.yaml');
+  writeFileSync(file, '{}');
   settings = {
+    PUENTE_CONFIG: file,
     PUENTE_WORKERS: String(WORKERS),
     PUENTE_POSTGRES_URL: await server.database(),
     PUENTE_UPSTREAM: sandbox.url,
@@ -45,6 +55,7 @@ afterAll(async () => {
   await killChildren();
   await sandbox.close();
   await server.remove();
+  rmSync(folder, { recursive: true, force: true });
 }, LIMIT_MS);
 
 /** A sale on its own terminal, and a read of it. @returns the statuses; null without an answer. */
@@ -101,6 +112,50 @@ describe('workers', { timeout: LIMIT_MS }, () => {
     const after = childrenOf(puente.pid);
     expect(after).toHaveLength(WORKERS);
     expect(after.filter((pid) => before.includes(pid))).toEqual([]);
+  });
+
+  it('stay as many as they are when a new one does not get ready, as with a fault in a file of settings', async () => {
+    const before = childrenOf(puente.pid);
+    writeFileSync(file, 'nonsense: 1');
+    process.kill(puente.pid, 'SIGHUP');
+    await eventually(
+      async () => puente.output(),
+      (output) => output.includes('did not get ready'),
+    );
+    expect(puente.output()).not.toContain('another one starts');
+    expect(childrenOf(puente.pid)).toEqual(before);
+    writeFileSync(file, '{}');
+    process.kill(puente.pid, 'SIGHUP');
+    await eventually(
+      async () => childrenOf(puente.pid),
+      (pids) => pids.length === WORKERS && !pids.some((pid) => before.includes(pid)),
+    );
+    expect(await sell()).toEqual(SOLD);
+  });
+
+  it('go on when one is killed while it asks for the metrics of all', async () => {
+    const [first = 0] = childrenOf(puente.pid);
+    // Kept connections: a new one is accepted by the first process, which stands still below.
+    const dispatcher = new Agent({ connections: 2 * WORKERS, keepAliveTimeout: LIMIT_MS });
+    const pages = () => {
+      const options = { dispatcher, headers: { authorization: `Bearer ${OPS_TOKEN}` } };
+      const page = () => request(`${puente.ops_url}/metrics`, options).then(({ body }) => body.text());
+      return Promise.allSettled(Array.from({ length: 2 * WORKERS }, page));
+    };
+    await pages();
+    process.kill(puente.pid, 'SIGSTOP');
+    const asked = pages();
+    await pause(500);
+    process.kill(first, 'SIGKILL');
+    await pause(200);
+    process.kill(puente.pid, 'SIGCONT');
+    await eventually(
+      async () => childrenOf(puente.pid),
+      (pids) => pids.length === WORKERS && !pids.includes(first),
+    );
+    expect((await asked).map(({ status }) => status)).toContain('fulfilled');
+    await dispatcher.destroy();
+    await eventually(sell, (sale) => String(sale) === String(SOLD));
   });
 
   it('are replaced when one dies, and the other goes on', async () => {

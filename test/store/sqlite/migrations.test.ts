@@ -77,6 +77,32 @@ describe('migrations', () => {
     expect(read(path, 'PRAGMA user_version')).toEqual([newest + 1]);
   });
 
+  it('keep the copy of before when one of several fails, and name it to the build of before [F55]', async () => {
+    const store = await openStore(path);
+    const link = await opened(store);
+    await store.close();
+    addMigration(newest + 1, 'CREATE TABLE moods (mood TEXT) STRICT;');
+    addMigration(newest + 2, 'INSERT INTO nowhere VALUES (1);');
+    const copy = `${path}.before-${newest + 2}`;
+    expect(prepare).toThrow(new RegExp(`failed\\. .*${copy}.* has schema ${newest}`));
+    expect(read(path, 'PRAGMA user_version')).toEqual([newest + 1]);
+    await expect(openStore(path)).rejects.toThrow(`restore the copy ${copy}`);
+    addMigration(newest + 2, 'CREATE TABLE half (done TEXT) STRICT;');
+    prepare();
+    expect(read(path, 'PRAGMA user_version')).toEqual([newest + 2]);
+    const restored = await openStore(copy, { create: false });
+    expect(await restored.links.link(link.legacy_id)).toEqual(link);
+    await restored.close();
+    // Put back, used on, and upgraded again: that is another file to go back to.
+    copyFileSync(copy, path);
+    const used = await openStore(path);
+    const later = await opened(used, { slot: 'point:LATER', unit: 'LATER' });
+    await used.close();
+    prepare();
+    expect(read(copy, 'PRAGMA user_version')).toEqual([newest]);
+    expect(read(copy, 'SELECT legacy_id FROM links ORDER BY created_at, legacy_id')).toContain(later.legacy_id);
+  });
+
   it('leave the text of tables guarded also when another process keeps them from beginning', async () => {
     await (await openStore(path)).close();
     addMigration(newest + 1, 'CREATE TABLE later (done TEXT) STRICT;');

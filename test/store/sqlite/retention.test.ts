@@ -1,5 +1,6 @@
 /** Old terminal rows are deleted, kind by kind; live ones and the audit chain stay. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
@@ -43,6 +44,8 @@ afterEach(async () => {
   await store.close();
   folder.remove();
 });
+
+const quiet = (): void => undefined;
 
 const limits = (before: number) => ({
   links_before: before,
@@ -257,7 +260,6 @@ it('does not erase a merchant with an open sale, nor one whose sale began meanwh
 
 it('retention counts by a clock of at most double speed, so that a clock that is wrong by years deletes nothing [F47]', async () => {
   const sale = await finished(store);
-  const quiet = (): void => undefined;
   const kept = 400 * DAY_MS;
   const settings = { links_ms: kept, notices_ms: kept, sums_ms: kept, tokens_ms: kept };
   /** One round of upkeep, with a backup before it, dated by this clock. */
@@ -320,4 +322,39 @@ it('a backup that was made counts as made, also when the old ones can not be del
   expect(told.slice(0, 3)).toEqual(['backups made', 'backup made', 'old backups were not deleted']);
   expect(told).not.toContain('backups failed');
   expect(await store.upkeep.backups()).toHaveLength(1);
+});
+
+it('a backup that failed under a clock that was ahead is tried again once the clock is right [F47]', async () => {
+  const own = folder.file('backups-elsewhere');
+  const own_store = await openStore(folder.file('own.db'), { now: () => now, backup_directory: join(own, 'deep') });
+  writeFileSync(own, 'a file where the directory must be');
+  let failed = 0;
+  now = NOON + 400 * DAY_MS;
+  const chores = startChores(
+    {
+      store: own_store,
+      count: (...labels) => {
+        failed += labels.includes('failed') ? 1 : 0;
+      },
+      clock: { now: () => now, sleep: async () => undefined },
+      log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    },
+    {
+      backup_every_ms: 20,
+      backup_keep: 1,
+      retention: { links_ms: DAY_MS, notices_ms: DAY_MS, sums_ms: DAY_MS, tokens_ms: DAY_MS },
+    },
+  );
+  await eventually(
+    async () => failed,
+    (times) => times === 1,
+  );
+  rmSync(own);
+  now = NOON + DAY_MS;
+  await eventually(
+    () => own_store.upkeep.backups(),
+    (made) => made.length === 1,
+  );
+  await chores.stop();
+  await own_store.close();
 });
