@@ -55,9 +55,12 @@ function refuseAlone({ postgres, upstream, public: door, ops, health, data_dir }
 }
 
 interface Crew {
-  /** Starts one worker. @returns its start text once it is ready; null when it ended before. */
-  start(): Promise<string | null>;
-  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP. */
+  /**
+   * Starts one worker. @param has_place false: it gets one when it is ready, and until then nothing replaces it.
+   * @returns its start text once it is ready; null when it ended before.
+   */
+  start(has_place?: boolean): Promise<string | null>;
+  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP, which does nothing before. */
   watch(): void;
   /** Resolves at the first SIGTERM or SIGINT. */
   untilSignal(): Promise<void>;
@@ -73,15 +76,16 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   let pause_ms = FIRST_PAUSE_MS;
   let renewal: Promise<void> = Promise.resolve();
 
-  const start = (): Promise<string | null> => {
+  const start = (has_place = true): Promise<string | null> => {
     const worker = cluster.fork(environment);
     const began = performance.now();
-    wanted.add(worker);
+    if (has_place) wanted.add(worker);
     return new Promise((resolve) => {
       worker.on('message', (raw) => {
         const message = readMessage<FromWorker>(raw);
         if (message?.puente === 'ready') {
           ready.add(worker);
+          wanted.add(worker);
           resolve(message.banner);
         }
         if (message?.puente === 'asks') void tellAll(worker, message.id);
@@ -102,19 +106,19 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   const renew = async (): Promise<void> => {
     for (const worker of [...wanted]) {
       if (is_stopping) return;
-      if ((await start()) === null) return say('A new worker did not get ready; the others stay as they are.\n');
+      if ((await start(false)) === null) return say('A new worker did not get ready; the others stay as they are.\n');
       wanted.delete(worker);
       await end(worker, () => worker.send({ puente: 'replaced' } satisfies ToWorker));
     }
     say('All workers were replaced.\n');
   };
+  process.on('SIGHUP', () => {
+    if (is_watching) renewal = renewal.then(renew);
+  });
   return {
     start,
     watch() {
       is_watching = true;
-      process.on('SIGHUP', () => {
-        renewal = renewal.then(renew);
-      });
     },
     untilSignal: () =>
       new Promise((resolve) => {

@@ -1,4 +1,7 @@
 /** Workers of one Puente on PostgreSQL: shared doors, replacement, and the stop of all. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childrenOf, parentOf } from '../../../bench/machine.ts';
@@ -17,12 +20,15 @@ let sandbox: Sandbox;
 let settings: Record<string, string>;
 let puente: Child;
 let sold = 0;
+const file = join(mkdtempSync(join(tmpdir(), 'puente-workers-')), 'puente.yaml');
 
 beforeAll(async () => {
   const [port = '', ops_port = ''] = await freePorts(2);
   server = await startServer();
   sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { extra_terminals: 5_000 } });
+  writeFileSync(file, 'log: { level: silent }\n');
   settings = {
+    PUENTE_CONFIG: file,
     PUENTE_WORKERS: String(WORKERS),
     PUENTE_POSTGRES_URL: await server.database(),
     PUENTE_UPSTREAM: sandbox.url,
@@ -34,7 +40,6 @@ beforeAll(async () => {
     PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
-    PUENTE_LOG_LEVEL: 'silent',
     PUENTE_LIMITS_LAG_MS: '600000',
   };
   await bundleSources();
@@ -101,6 +106,21 @@ describe('workers', { timeout: LIMIT_MS }, () => {
     const after = childrenOf(puente.pid);
     expect(after).toHaveLength(WORKERS);
     expect(after.filter((pid) => before.includes(pid))).toEqual([]);
+  });
+
+  it('stay, and get no third one, where settings that were changed are refused', async () => {
+    const before = childrenOf(puente.pid);
+    writeFileSync(file, 'log: { levle: silent }\n');
+    process.kill(puente.pid, 'SIGHUP');
+    await eventually(
+      async () => puente.output(),
+      (output) => output.includes('A new worker did not get ready'),
+    );
+    writeFileSync(file, 'log: { level: silent }\n');
+    expect(await sell()).toEqual(SOLD);
+    // The line of a worker that is missed would be there by now.
+    expect(puente.output()).not.toContain('A worker ended');
+    expect(childrenOf(puente.pid)).toEqual(before);
   });
 
   it('are replaced when one dies, and the other goes on', async () => {
