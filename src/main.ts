@@ -27,6 +27,7 @@ export async function serve(environment: NodeJS.ProcessEnv, option_of: Record<st
     outliveRejections();
     if (config.workers > 1 && cluster.isPrimary)
       process.exit(await superviseWorkers(config, environment, (line) => process.stdout.write(line)));
+    outliveReloads();
     const app = await startApp(config, {
       environment,
       ...(cluster.isWorker ? { joinWorkers } : {}),
@@ -66,6 +67,20 @@ function circumstances(environment: NodeJS.ProcessEnv, config: Config): Circumst
 function outliveRejections(): void {
   process.on('unhandledRejection', (reason) => {
     process.stderr.write(`Puente goes on after an uncaught error; report it: ${lastWords(reason)}\n`);
+  });
+}
+
+/**
+ * A process alone cannot take new settings. systemd takes an end by this signal, as of `systemctl reload`, for a clean one and
+ * starts nothing again: tills would have no Puente. A terminal that is closed still ends it.
+ */
+function outliveReloads(): void {
+  process.on('SIGHUP', () => {
+    if (process.stdout.isTTY) process.kill(process.pid, 'SIGTERM');
+    else
+      process.stdout.write(
+        'A reload (SIGHUP) changes nothing here: settings are read at a start, so restart Puente.\n',
+      );
   });
 }
 

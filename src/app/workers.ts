@@ -55,9 +55,12 @@ function refuseAlone({ postgres, upstream, public: door, ops, health, data_dir }
 }
 
 interface Crew {
-  /** Starts one worker. @returns its start text once it is ready; null when it ended before. */
-  start(): Promise<string | null>;
-  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP. */
+  /**
+   * Starts one worker. @param has_place false: it gets one when it is ready, and until then nothing replaces it.
+   * @returns its start text once it is ready; null when it ended before.
+   */
+  start(has_place?: boolean): Promise<string | null>;
+  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP, which does nothing before. */
   watch(): void;
   /** Resolves at the first SIGTERM or SIGINT. */
   untilSignal(): Promise<void>;
@@ -68,57 +71,66 @@ interface Crew {
 function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void): Crew {
   const wanted = new Set<Worker>();
   const ready = new WeakSet<Worker>();
+  /** How many there should be; zero before `watch`. */
+  let count = 0;
   let is_watching = false;
   let is_stopping = false;
   let pause_ms = FIRST_PAUSE_MS;
   let renewal: Promise<void> = Promise.resolve();
 
-  /** @param is_spare all that are wanted run: it takes the place of one of them once it is ready, or is not missed. */
-  const start = (is_spare = false): Promise<string | null> => {
+  const start = (has_place = true): Promise<string | null> => {
     const worker = cluster.fork(environment);
-    worker.on('error', () => undefined); // of a message to one that has just died: it would end this process
     const began = performance.now();
-    wanted.add(worker);
+    if (has_place) wanted.add(worker);
     return new Promise((resolve) => {
       worker.on('message', (raw) => {
         const message = readMessage<FromWorker>(raw);
         if (message?.puente === 'ready') {
           ready.add(worker);
+          wanted.add(worker);
           resolve(message.banner);
         }
         if (message?.puente === 'asks') void tellAll(worker, message.id);
       });
-      worker.once('exit', (code, signal) => {
+      const onEnd = (code: number | null, cause: string | null): void => {
         resolve(null);
-        const is_missed = wanted.delete(worker) && (!is_spare || ready.has(worker));
-        if (is_missed && is_watching && !is_stopping) void replace(code, signal, performance.now() - began);
+        if (wanted.delete(worker) && is_watching && !is_stopping) void replace(code, cause, performance.now() - began);
+      };
+      worker.once('exit', onEnd);
+      // Of a message to one that has just died, which must not end this process; or of one that could not be started.
+      worker.on('error', ({ message }) => {
+        if (worker.process.pid === undefined) onEnd(null, message);
       });
     });
   };
-  const replace = async (code: number | null, signal: string | null, lived_ms: number): Promise<void> => {
+  const replace = async (code: number | null, cause: string | null, lived_ms: number): Promise<void> => {
     pause_ms = lived_ms >= STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
-    say(`A worker ended (${signal ?? `code ${code}`}); another one starts in ${pause_ms} ms.\n`);
+    say(`A worker ended (${cause ?? `code ${code}`}); another one starts in ${pause_ms} ms.\n`);
     await pause(pause_ms);
-    if (!is_stopping) await start();
+    if (!is_stopping && wanted.size < count) await start();
   };
   /** Stops an old worker only after its successor is ready; without a ready successor it stays. */
   const renew = async (): Promise<void> => {
     for (const worker of [...wanted]) {
       if (is_stopping) return;
       if (!wanted.has(worker)) continue; // it has died, and was replaced
-      if ((await start(true)) === null) return say('A new worker did not get ready; the others stay as they are.\n');
-      wanted.delete(worker);
-      await end(worker, () => worker.send({ puente: 'replaced' } satisfies ToWorker));
+      if ((await start(false)) === null) return say('A new worker did not get ready; the others stay as they are.\n');
+      // Where it died meanwhile, the new one has its place, unless another one took it.
+      const leaving = wanted.has(worker) ? worker : wanted.size > count ? [...wanted].at(-1) : undefined;
+      if (leaving === undefined) continue;
+      wanted.delete(leaving);
+      await end(leaving, () => leaving.send({ puente: 'replaced' } satisfies ToWorker));
     }
     say('All workers were replaced.\n');
   };
+  process.on('SIGHUP', () => {
+    if (is_watching) renewal = renewal.then(renew);
+  });
   return {
     start,
     watch() {
       is_watching = true;
-      process.on('SIGHUP', () => {
-        renewal = renewal.then(renew);
-      });
+      count = wanted.size;
     },
     untilSignal: () =>
       new Promise((resolve) => {
@@ -132,17 +144,22 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
         process.on('SIGTERM', note);
         process.on('SIGINT', note);
       }),
-    async stop() {
+    stop() {
       is_stopping = true;
-      const ends = Object.values(cluster.workers ?? {}).map(async (worker) => {
-        if (worker === undefined) return true;
-        // A worker that is still starting has no calls to finish: the signal kills it, which counts as clean.
-        const isReady = ready.has(worker);
-        return (await end(worker)) === 0 || !isReady;
-      });
-      return (await Promise.all(ends)).every(Boolean);
+      return endAll(ready);
     },
   };
+}
+
+/** @returns true when each worker ended cleanly. */
+async function endAll(ready: WeakSet<Worker>): Promise<boolean> {
+  const ends = Object.values(cluster.workers ?? {}).map(async (worker) => {
+    if (worker === undefined) return true;
+    // A worker that is still starting has no calls to finish: the signal kills it, which counts as clean.
+    const isReady = ready.has(worker);
+    return (await end(worker)) === 0 || !isReady;
+  });
+  return (await Promise.all(ends)).every(Boolean);
 }
 
 /** @param ask requests the stop. @returns the worker's exit code; null when a signal ended it. */

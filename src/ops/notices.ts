@@ -18,6 +18,7 @@ import {
   listLimit,
   merchantId,
   reason,
+  refuseEmptyWindow,
   rounded,
   type Shown,
   shown,
@@ -198,7 +199,7 @@ function keyOf({ merchant, url }: Pick<ReceiverSums, 'merchant' | 'url'>): strin
 
 const MOST_DAYS = 31;
 
-/** Of at most `MOST_DAYS`. @throws PuenteError as `refuseUnseenRead`. */
+/** Of at most `MOST_DAYS`. @throws PuenteError as `refuseUnseenRead` and, of the days that are counted, `refuseEmptyWindow`. */
 export async function viewReceivers(
   ports: Ports,
   query: z.infer<typeof receiversQuery>,
@@ -206,6 +207,7 @@ export async function viewReceivers(
 ) {
   const { until = ports.clock.now() + 1, merchant } = query;
   const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
+  refuseEmptyWindow(since, until, ports.clock.now());
   const period = defined({ since, until, merchant });
   const receivers = await listedOf(ports, merchant, await receiverLines(ports, period, signal));
   const lines = await named(

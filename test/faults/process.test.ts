@@ -136,13 +136,16 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     heal();
   });
 
-  it('gets SIGHUP and ends as after a kill; SIGPIPE does not end it [F54]', async () => {
+  it('gets SIGHUP, as of a reload by systemd, which starts no process again that ends by it, or SIGPIPE, and goes on [F54]', async () => {
     const child = await started(stand);
-    child.process.kill('SIGPIPE');
-    expect(await sold()).toBe(true);
+    for (const signal of ['SIGPIPE', 'SIGHUP'] as const) {
+      child.process.kill(signal);
+      expect(await sold()).toBe(true);
+    }
+    expect(child.output()).toContain('settings are read at a start, so restart Puente');
     const { sales } = await underWay(2, 500);
-    child.process.kill('SIGHUP');
-    expect(await endOf(child)).toBe('SIGHUP');
+    child.process.kill('SIGQUIT');
+    expect(await endOf(child)).toBe('SIGQUIT');
     await sales;
     heal();
   });

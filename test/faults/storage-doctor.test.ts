@@ -143,13 +143,13 @@ it('judges clock, certificate and reach of an upstream', () => {
   expect(levels({ skew_ms: -120_000 })).toEqual(['ok', 'problem', 'warning']);
 });
 
-it('takes no backup of a time that is still to come for a new one', () => {
+it('takes no backup of a time that is still to come for a new one, and misses none that a server makes', () => {
   const now = Date.parse('2026-06-01T00:00:00Z');
-  const judged = (made_at: string) => {
-    const condition = { engine: 'SQLite', schema: 6, newest_schema: 6, file_bytes: 1, gap: null };
+  const judged = (made_at: string | null, engine = 'SQLite 3.50') => {
+    const condition = { engine, schema: 6, newest_schema: 6, file_bytes: 1, gap: null };
     const room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
     const facts = { condition: { ...condition, room }, integrity: 'ok', is_healthy: true, now, unmatched_since_gap: 0 };
-    const backups = [{ file: 'puente-1.db', made_at }];
+    const backups = made_at === null ? [] : [{ file: 'puente-1.db', made_at }];
     const installation = { backup_every_ms: 86_400_000, backup_directory: 'backups', disk: {} };
     const findings = storageFindings(
       { ...facts, backups } as unknown as Parameters<typeof storageFindings>[0], // the fields read here
@@ -158,6 +158,9 @@ it('takes no backup of a time that is still to come for a new one', () => {
     return named(findings, 'backups');
   };
   expect(judged('2026-05-31T12:00:00Z')).toMatchObject({ level: 'ok' });
+  expect(judged(null)).toMatchObject({ level: 'warning', repair: expect.stringContaining('`puente backup`') });
+  const server = { level: 'ok', says: expect.stringContaining('pg_dump'), repair: null };
+  expect(judged(null, 'PostgreSQL 17.4')).toMatchObject(server);
   expect(judged('2026-05-29T12:00:00Z')).toMatchObject({
     level: 'warning',
     says: expect.stringContaining('later than'),

@@ -11,6 +11,7 @@ import { secretOf } from './environment.ts';
 import {
   type Columns,
   exitCodes,
+  instantText,
   listed,
   namedAs,
   ofOneMerchant,
@@ -171,9 +172,12 @@ function json(text: string): unknown {
   }
 }
 
-function instant(text: string): number {
-  const at = Date.parse(text);
-  if (!/^\d{4}-\d{2}-\d{2}T/.test(text) || Number.isNaN(at))
+/** As the API reads those of other commands, with the zone that it is in: a day that no month has is none. */
+function instant(typed: string): number {
+  const text = instantText(typed);
+  const [, day, zone] = /^(\d{4}-\d{2}-\d{2})T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.exec(text) ?? [];
+  const at = zone === undefined ? Number.NaN : Date.parse(text);
+  if (Number.isNaN(at) || new Date(Date.parse(`${day}T00:00:00Z`)).toISOString().slice(0, 10) !== day)
     throw new InvalidArgumentError('An instant such as 2026-01-31T09:00:00Z is needed.');
   return at;
 }

@@ -338,7 +338,7 @@ function bulkText({ id, state, summary, detail, per_day, items, next }: BulkView
 }
 
 function bulkExit({ state, summary_said: { facts } }: BulkView): number {
-  return state === 'stopped' || facts.refused !== 0 ? exitCodes.failed : exitCodes.done;
+  return state === 'stopped' || state === 'aborted' || facts.refused !== 0 ? exitCodes.failed : exitCodes.done;
 }
 
 const brownouts: Columns<BrownoutView> = {

@@ -69,6 +69,7 @@ async function send(
   };
   const options = { method, headers, ...(signal === undefined ? {} : { signal }) };
   const answer = await answerTo(url + path, options, body, timeout_ms).catch((cause: unknown) => {
+    if (cause instanceof PuenteError) throw cause;
     const scheme = url.includes('://') ? '' : `, with its scheme: http://${url}`;
     const message = `No Puente answers at ${url}; start it, or name its ops door with --ops${scheme}.`;
     throw new PuenteError('unreachable', message, { cause });
@@ -78,15 +79,27 @@ async function send(
   return answer;
 }
 
-/** The answer once its head is there. By Node's own client, not imported, which would load its undici too: that takes longer than a call. */
+/**
+ * The answer once its head is there. By Node's own client, not imported, which would load its undici too: that takes longer than a call.
+ * @throws PuenteError unreachable once the door has the request, which may be carried out without an answer.
+ */
 function answerTo(url: string, options: RequestOptions, body: unknown, timeout_ms: number): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
     const sent = request(url, { ...options, timeout: TIMEOUT_MS }, resolve);
     // Long work is waited for once the door has the request; until then a silent network is one without a Puente.
-    sent.once('finish', () => sent.setTimeout(timeout_ms));
+    let is_sent = false;
+    sent.once('finish', () => {
+      is_sent = true;
+      sent.setTimeout(timeout_ms);
+    });
     sent.once('timeout', () => sent.destroy(new Error(`no part of an answer within ${timeout_ms} ms`)));
-    sent.once('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    const noAnswer = (cause: Error): PuenteError => {
+      const message = `${new URL(url).origin} has taken the request and not answered it (${cause.message}). It may be under way, or done: look before you repeat it.`;
+      return new PuenteError('unreachable', message, { cause });
+    };
+    sent.once('error', (cause) => reject(is_sent ? noAnswer(cause) : cause));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 

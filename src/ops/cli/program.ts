@@ -98,7 +98,7 @@ function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
 Settings come from config/default.yaml, the file that PUENTE_CONFIG names, and variables, the later over the earlier; a bad one
 is named, and nothing is started. Without any it runs on the sandbox, which moves no real money. It prints its doors and
 what to do next, and then a line of JSON for each event. SIGTERM and SIGINT stop it when running calls have
-ended, a second one at once; with several processes (workers) SIGHUP replaces them one after the other.`,
+ended, a second one at once; with several processes (workers) SIGHUP replaces them one after the other; a process alone goes on as it is.`,
     examples: [
       'puente serve',
       'PUENTE_CONFIG=installation/puente.yaml puente serve',

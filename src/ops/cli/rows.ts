@@ -27,7 +27,7 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
   more?(command: Command): void;
   /** For a command with a row for one and a row for many: the refusal of mixed fields, without its full stop. */
   either?: string;
-  /** The call may take minutes. */
+  /** The call may take minutes. Without it one may that takes several merchants. */
   is_long?: boolean;
   /** Completes the fields from other flags. @throws PuenteError bad_request. */
   input?(given: Given): Fields | Promise<Fields>;
@@ -256,12 +256,17 @@ function sentAs(
 
 async function act(one: Face, typed: Given): Promise<void> {
   const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
-  const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
+  const answer = one.ask === undefined ? await call(given, isLong(one, given.row)) : await one.ask(given);
   if (answer === undefined) return;
   const text = (): string => (one.text?.(answer, given) ?? facts(answer as object)) + restOf(answer, given); // answers without `text` are objects
   print(given.options, answer, given.options.json === true ? '' : text());
   const code = one.exit?.(answer, given) ?? 0;
   if (code !== 0) process.exitCode = code;
+}
+
+/** Whether its call may take minutes. */
+export function isLong({ is_long }: Pick<Face, 'is_long'>, { properties }: CommandRow): boolean {
+  return is_long ?? Object.hasOwn(properties, 'merchants');
 }
 
 /** Where the rest of a list is, if that is as long as it may be. */

@@ -204,9 +204,13 @@ function log({ condition: { room } }: StorageFacts, { disk }: Installation): Fin
   return it.warning(say('doctor.log_large', { size, most }), say('doctor.log_large_repair', {}));
 }
 
-function backups({ backups: all, now }: StorageFacts, { backup_every_ms, backup_directory }: Installation): Finding {
+function backups(
+  { backups: all, now, condition }: StorageFacts,
+  { backup_every_ms, backup_directory }: Installation,
+): Finding {
   const [newest] = all;
   const it = about(say('check.backups', {}));
+  if (condition.engine.startsWith('PostgreSQL')) return it.fine(say('store.backup_elsewhere', {}));
   if (newest === undefined)
     return it.warning(say('doctor.no_backup', { folder: backup_directory }), say('doctor.no_backup_repair', {}));
   const { file, made_at } = newest;

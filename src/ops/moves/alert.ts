@@ -8,7 +8,7 @@ import type { Person } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
 import { knownMerchants, nearAny } from '../seen.ts';
 import { meeting, refuseTooMany, whom } from '../selection.ts';
-import { rollBack } from './move.ts';
+import { takeBack } from './move.ts';
 
 /** Alertmanager groups alerts; a larger group than this names no fault that a rollback repairs. */
 const MOST_ALERTS = 1_000;
@@ -163,6 +163,7 @@ async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[],
   const alert = [...new Set(causes.map(({ name }) => maskWritten(name).slice(0, 200)))].join(', ');
   const alerts = causes.flatMap(({ key }) => key ?? []);
   const reason = encoded(say('move.alert', { alert: alert.slice(0, 400) }));
-  const { result } = await rollBack(ports, id, { reason, new: false }, person, { alert, alerts });
-  return result === 'rolled_back';
+  // What is open is not looked at: it takes hundreds of reads where notices wait, and hundreds of merchants follow.
+  const { revision } = await takeBack(ports, id, { reason, new: false }, person, { alert, alerts });
+  return revision !== null;
 }

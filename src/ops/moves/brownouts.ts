@@ -57,7 +57,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   for (const id of ids)
     await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);
-      return [...withoutOldest(merchant.settings.brownouts), window];
+      return [...withoutOldest(merchant, now), window];
     }).catch(async (error: unknown) => {
       // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
       const halved = encoded(say('brownout.halved', {}));
@@ -305,9 +305,15 @@ function refuseOverlap({ id, settings }: Merchant, window: Brownout): void {
   throw new PuenteError('refused', say('refusal.brownout_twice', { merchant: id, ...window_of }));
 }
 
-function withoutOldest(windows: readonly Brownout[]): Brownout[] {
-  const inOrder = windows.toSorted((one, other) => one.until - other.until);
-  return inOrder.slice(Math.max(0, inOrder.length - (MOST_KEPT - 1)));
+/** One window less than there may be. @throws PuenteError refused where so many have not ended: none of those is dropped. */
+function withoutOldest({ id, settings }: Merchant, now: number): Brownout[] {
+  const endOf = ({ aborted_at, until }: Brownout): number => Math.min(until, aborted_at ?? until);
+  const inOrder = settings.brownouts.toSorted((one, other) => endOf(one) - endOf(other));
+  const kept = inOrder.slice(Math.max(0, inOrder.length - (MOST_KEPT - 1)));
+  const dropped = inOrder.at(-kept.length - 1);
+  if (dropped !== undefined && dropped.aborted_at === null && dropped.until > now)
+    throw new PuenteError('refused', say('refusal.brownouts_many', { merchant: id, most: MOST_KEPT }));
+  return kept;
 }
 
 async function viewOf({ store, clock }: Ports, { window, merchants }: Scheduled): Promise<BrownoutView> {

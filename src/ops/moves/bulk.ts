@@ -16,7 +16,7 @@ import { inAnyCase, is_new, merchantOf, merchantToChange, named, namedTwice, ref
 import { names_whom, selected, whom } from '../selection.ts';
 import { bulkMovesOf, listedOf } from '../whose.ts';
 import { hasBack, isBack, isWaiting, nextStep, type StopSeen, summary, withItemState } from './bulk-decision.ts';
-import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
+import { isAllowedInWindow, judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { saveRollback } from './move.ts';
 import { propose, withdrawAll } from './proposals.ts';
 import { moveTarget, unitsOf } from './target.ts';
@@ -298,7 +298,7 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Le
     return { state: 'skipped', detail: encoded(say('bulk.rolled_back', { name: rollback.who, why })) };
   }
   const closed = judgement.missing.find(({ code }) => code === 'outside_window');
-  if (!judgement.allowed && closed !== undefined && judgement.missing.length === 1)
+  if (closed !== undefined && isAllowedInWindow(judged))
     return { state: 'waiting', detail: encoded({ text: closed.what, said: closed.said }) };
   refuseUnlessAllowed(judged);
   const changes = joined(judgement.preview.changes_said, 'bulk.changes');

@@ -44,6 +44,11 @@ export function isNothing({ situation: { rules, merchant }, after }: Judged): bo
   return isThere(rules, merchant.settings, after);
 }
 
+/** Whether it is allowed, or lacks nothing but the hours of moves: what an override or a gate that advises waives is no lack. */
+export function isAllowedInWindow({ situation }: Judged): boolean {
+  return judgeMove({ ...situation, settings: { ...situation.settings, window: null } }).judgement.allowed;
+}
+
 /** @throws PuenteError refused: one sentence for each missing thing, with the command that gives it. */
 export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before' | 'judgement'>): void {
   if (judgement.allowed) return;

@@ -130,10 +130,7 @@ export const rolledBack = drainView.extend({
 });
 export type RolledBack = z.infer<typeof rolledBack>;
 
-/**
- * Right on any revision: needs no evidence, approver or window. Nothing is written of a merchant that is on legacy and
- * waits for no move. @param extra further facts for the audit line. @throws PuenteError as `merchantToChange`.
- */
+/** With what is still open. @param extra further facts for the audit line. @throws PuenteError as `takeBack`. */
 export async function rollBack(
   ports: Ports,
   id: string,
@@ -141,12 +138,20 @@ export async function rollBack(
   person: Person,
   extra: Record<string, unknown> = {},
 ): Promise<RolledBack> {
-  const save = (before: Merchant) => saveRollback(ports, before, ask, person.name, extra);
-  const { before, revision, waits } = await changeInAnyCase(ports, id, ask, save);
+  const { before, revision, waits } = await takeBack(ports, id, ask, person, extra);
   const result = revision === null ? 'unchanged' : 'rolled_back';
-  if (revision !== null) await withdrawAll(ports, id, ask.reason, person.name, extra);
   const drain = await viewDrain(ports, id);
   return { ...drain, result, ...waits, before: inForce(ports, before), revision: revision ?? before.revision };
+}
+
+/**
+ * Right on any revision: needs no evidence, approver or window. Nothing is written of a merchant that is on legacy and
+ * waits for no move. @returns as `saveRollback`. @throws PuenteError as `merchantToChange`.
+ */
+export async function takeBack(...[ports, id, ask, person, extra]: Required<Parameters<typeof rollBack>>) {
+  const made = await changeInAnyCase(ports, id, ask, (before) => saveRollback(ports, before, ask, person.name, extra));
+  if (made.revision !== null) await withdrawAll(ports, id, ask.reason, person.name, extra);
+  return made;
 }
 
 type Waits = Pick<RolledBack, 'withdrawn' | 'left'>;

@@ -150,6 +150,11 @@ describe('the log', () => {
     await shop.notify(BRAZIL, { notice_url: receiver.url });
     expect((await shop.ops(`/api/notices/receivers?merchant=${BRAZIL}`)).body).toMatchObject({ receivers: [] });
     expect((await shop.ops('/api/notices/receivers?since=yesterday')).status).toBe(400);
+    // Their beginning follows from the end: a day, or 31 days, before it.
+    for (const window of ['until=2099-01-01T00:00:00Z', 'since=2026-01-01T00:00:00Z&until=2099-01-01T00:00:00Z']) {
+      const { status, text } = await shop.ops(`/api/notices/receivers?${window}`);
+      expect([status, text]).toEqual([400, expect.stringContaining('the window begins in the future (')]);
+    }
   });
 
   it('sends a test to a receiver once, addressed and signed as its notices, with an audit line', async () => {

@@ -9,8 +9,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { renderRows } from '../../../src/ops/api/openapi.ts';
+import { commandRows } from '../../../src/ops/api/rows.ts';
 import { commandsOf, manualOf } from '../../../src/ops/cli/help.ts';
-import { addRowCommands } from '../../../src/ops/cli/rows.ts';
+import { addRowCommands, isLong } from '../../../src/ops/cli/rows.ts';
 import { listen } from '../../listen.ts';
 import { programHere } from '../../program.ts';
 import { command } from '../moves/command.ts';
@@ -105,6 +106,12 @@ describe('an example', () => {
   it('is there for every command of a running Puente', () => {
     expect(new Set(examples.map(({ name }) => name)).size).toBeGreaterThan(40);
   });
+});
+
+it('a command waits for work on several merchants as long as that takes, and for others as people do', () => {
+  const long = commandRows.filter((row) => isLong({}, row)).map(({ command }) => command);
+  const many = ['brownout schedule', 'bulk start', 'merchants import', 'plan export', 'ramp', 'ramp --dry-run'];
+  expect(long.toSorted()).toEqual([...many, 'rollback-by-alert']);
 });
 
 it('commands are made from the rows of the API as they are now', () => {

@@ -29,6 +29,7 @@ const answers: Record<string, (response: ServerResponse) => void> = {
     response.writeHead(409, { 'content-type': 'application/json' });
     response.end('{"error":"conflict","message":"It is at revision 7; look again.","revision":7}');
   },
+  '/taken': (response) => response.destroy(),
   '/page': (response) => response.writeHead(502).end('<html>'),
 };
 const server = createServer((request, response) => answers[request.url ?? '']?.(response));
@@ -96,6 +97,19 @@ describe('a refusal', () => {
     };
     await expect(callOps(address, { method: 'GET', path: '/refused' })).rejects.toMatchObject(refusal);
     await expect(all(streamOps(address, { method: 'GET', path: '/refused' }))).rejects.toMatchObject(refusal);
+  });
+
+  it('of a connection that ends without an answer says that the work may be done', async () => {
+    for (const ask of [
+      { method: 'GET', path: '/taken' },
+      { method: 'POST', path: '/taken', body: {} },
+    ] as const)
+      await expect(callOps(address, ask)).rejects.toMatchObject({
+        code: 'unreachable',
+        message: expect.stringMatching(
+          /^http:\/\/127\.0\.0\.1:\d+ has taken the request .*: look before you repeat it\.$/,
+        ),
+      });
   });
 
   it('without a body of ours is told by its status', async () => {

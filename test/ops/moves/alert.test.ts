@@ -2,9 +2,13 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { alertAsk, alertQuery, rollBackByAlert } from '../../../src/ops/moves/alert.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, PEOPLE } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
+import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { openOwnStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 import { messageOf, startMoves } from './kit.ts';
 
 const ALERTS = { token: 'token-of-the-alertmanager' };
@@ -125,6 +129,18 @@ it('takes a plain body: an operator or a script may send it, and its id makes it
   expect((await send(body)).body).toMatchObject({ rolled_back: [], untouched: [BRAZIL] });
   const other = { ...body, alert: 'Notices are stuck' };
   expect((await send(other)).body).toMatchObject({ rolled_back: [BRAZIL] });
+});
+
+it('looks at nothing that is open: where hundreds of notices wait, hundreds of merchants would wait behind their reads', async () => {
+  const store = await openOwnStore();
+  const merchants = [ARGENTINA, BRAZIL];
+  for (const id of merchants) await setMerchant(store, id, { stage: 'orders' });
+  const unread = (): Promise<never> => Promise.reject(new Error('it is not read'));
+  const ports = portsAt(withMethods(store, { liveLinks: unread, notices: unread, countNotices: unread }), Date.now);
+  const body = alertAsk.parse({ alert: 'TillsFail', merchants });
+  const answer = await rollBackByAlert(ports, body, alertQuery.parse({}), BEN);
+  expect(answer).toMatchObject({ rolled_back: merchants, untouched: [] });
+  await store.close();
 });
 
 it('takes a group of as many alerts as it names, with all their labels', async () => {

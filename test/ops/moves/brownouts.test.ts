@@ -1,6 +1,6 @@
 /** A list of brown-outs counts the calls and units that each refused, on a real store; what age has deleted is not counted as none. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { viewBrownouts, viewRefused } from '../../../src/ops/moves/brownouts.ts';
+import { scheduleBrownout, viewBrownouts, viewRefused } from '../../../src/ops/moves/brownouts.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { portsAt, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
@@ -55,6 +55,23 @@ it('each line has the calls and units that it refused until it ended, of all its
   const { refused: rows, ...window } = await viewRefused(ports, 'second', signal);
   expect(window).toMatchObject({ calls_refused: 4, units_refused: 3 });
   expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
+});
+
+it('is refused beside a hundred that have not ended, none of which makes room; the one that ended first does', async () => {
+  const nights = (count: number, from: number) =>
+    Array.from({ length: count }, (_, nth) => windowAt(`night ${nth}`, from + nth * DAY_MS));
+  const ask = { merchants: [MERCHANT], from: NOON + 200 * DAY_MS, until: NOON + 200 * DAY_MS + 1, reason: 'one more' };
+  const schedule = () => scheduleBrownout(ports, { ...ask, new: false }, 'eva');
+  const ids = async () => (await harness.store.merchants.merchant(MERCHANT))?.settings.brownouts.map(({ id }) => id);
+  const all = nights(100, NOON + DAY_MS);
+  await setMerchant(harness.store, MERCHANT, { brownouts: all });
+  await expect(schedule()).rejects.toMatchObject({ code: 'refused', said: [{ code: 'refusal.brownouts_many' }] });
+  expect(await ids()).toEqual(all.map(({ id }) => id));
+  // Aborted before its time: it has ended, too.
+  const last = { ...windowAt('aborted', NOON + 150 * DAY_MS), aborted_at: NOON - DAY_MS };
+  await setMerchant(harness.store, MERCHANT, { brownouts: [...all.slice(1), last] });
+  const { id } = await schedule();
+  expect((await ids())?.toSorted()).toEqual([...all.slice(1).map((one) => one.id), id].toSorted());
 });
 
 it('after age has deleted every call, an old window has no count', async () => {

@@ -119,6 +119,8 @@ describe('bulk', () => {
     expect(aborted.out).toContain('aborted before its turn');
     const list = await as(BEN, 'bulk', 'list');
     expect(list.out).toMatch(new RegExp(`${bulk.id}.*aborted`));
+    // Whoever follows it goes on to the next wave only if all are moved.
+    expect((await as(BEN, 'bulk', 'show', bulk.id, '--follow')).code).toBe(1);
   });
 });
 
@@ -168,6 +170,16 @@ describe('settings and safety', () => {
     });
     const early = await as(BEN, 'merchants', 'set', ARGENTINA, '--sunset', '2026-11-30T00:00:00Z', ...REASON);
     expect(early.err).toContain('the sunset must not be before the deprecation');
+    for (const wrong of ['2027-02-30T00:00:00Z', '2027-12-31T00:00', '2027-12-31', 'soon']) {
+      const { code, err } = await as(BEN, 'merchants', 'set', ARGENTINA, '--sunset', wrong, ...REASON);
+      expect([wrong, code, err]).toEqual([wrong, 2, expect.stringContaining('such as 2026-01-31T09:00:00Z')]);
+    }
+    for (const at of ['2027-12-31 03:00:00 UTC', '2027-12-31T00:00:00-03:00']) {
+      const { out } = await as(BEN, 'merchants', 'set', ARGENTINA, '--sunset', at, ...REASON, '--json');
+      expect(JSON.parse(out)).toMatchObject({
+        settings: { deprecation: { value: { sunset_at: Date.parse('2027-12-31T03:00:00Z') } } },
+      });
+    }
     const off = await as(
       BEN,
       'merchants',

@@ -244,6 +244,35 @@ describe('by the clock', () => {
     );
   });
 
+  it('a bulk move waits for the window with merchants that lack nothing else but what its override waives', async () => {
+    let now = NOON;
+    bench = await startMoves({ PUENTE_MOVES_WINDOW: 'Thu 09:00-15:00 UTC' }, { clock: clockOf(() => now) });
+    const start = async (merchants: string[], override: boolean): Promise<string> => {
+      const target = { stage: 'canary', share: 50, override };
+      const { body } = await bench.as(EVA, 'POST', '/api/bulk', { target, merchants, reason: 'wave 1', new: true });
+      return (body as { id: string }).id;
+    };
+    const bulk = async (id: string) =>
+      (await bench.as(ANA, 'GET', `/api/bulk/${id}`)).body as { state: string; detail: string; items: object[] };
+    const waits = await start([BRAZIL], true);
+    const lacks = await start([URUGUAY], false);
+    await eventually(
+      () => bulk(waits),
+      ({ detail }) => detail.includes('it opens next at 2026-11-19T09:00:00.000Z'),
+    );
+    const over = await eventually(
+      () => bulk(lacks),
+      ({ state }) => state !== 'running',
+    );
+    expect(over).toMatchObject({ items: [{ state: 'refused' }] });
+    now += 24 * 3_600_000;
+    const moved = await eventually(
+      () => bulk(waits),
+      ({ state }) => state !== 'running',
+    );
+    expect(moved).toMatchObject({ state: 'done', items: [{ state: 'moved' }] });
+  });
+
   it('a bulk move leaves a merchant that was rolled back while it waited', async () => {
     let now = NOON;
     const clock = clockOf(() => now);

@@ -55,6 +55,10 @@ describe('the next opening', () => {
     ['Mon-Fri 09:00-17:00 America/Sao_Paulo', '2026-11-18T13:00:00Z', '2026-11-18T13:00:00.000Z'], // open now
     ['Mon-Fri 09:00-17:00 America/Sao_Paulo', '2026-11-20T20:00:30Z', '2026-11-23T12:00:00.000Z'], // over the weekend
     ['Wed 09:07-09:08 UTC', '2026-11-18T09:08:00Z', '2026-11-25T09:07:00.000Z'],
+    // Zones a quarter of an hour, and a change of half an hour, from others.
+    ['Mon-Fri 09:10-17:00 Asia/Kathmandu', '2026-11-18T12:00:00Z', '2026-11-19T03:25:00.000Z'],
+    ['Sun 02:10-02:20 Australia/Lord_Howe', '2026-10-03T12:00:00Z', '2026-10-10T15:10:00.000Z'],
+    ['Sun 02:10-02:40 Australia/Lord_Howe', '2026-10-03T12:00:00Z', '2026-10-03T15:30:00.000Z'],
     // The clock change removes the whole window that week.
     ['Sun 02:00-03:00 America/New_York', '2026-03-07T12:00:00Z', '2026-03-15T06:00:00.000Z'],
   ])('%s after %s', (text, after, next) => {

@@ -44,7 +44,6 @@ beforeAll(async () => {
     PUENTE_WEBHOOK_SECRET: 'a webhook secret of the tests',
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
-    PUENTE_LOG_LEVEL: 'silent',
     PUENTE_LIMITS_LAG_MS: '600000',
   };
   await bundleSources();
