@@ -242,17 +242,6 @@ describe('one that was never sent', () => {
     expect((await send(link)).kind).toBe('created');
   });
 
-  it.each([
-    [1_000, 'created', 1],
-    [1_001, 'not_sent', 0],
-  ])('%d ms after the deadline is %s: a till that still waits is answered', async (late_ms, kind, sent) => {
-    const link = await stand.link();
-    stand.now = DEADLINE + late_ms;
-    stand.answers = [creates()];
-    expect((await send(link)).kind).toBe(kind);
-    expect(stand.asked).toHaveLength(sent);
-  });
-
   it('sends its stored bytes, and those of the call when it has them', async () => {
     const link = await stand.link();
     stand.answers = [refusal(400, 'bad_request')];

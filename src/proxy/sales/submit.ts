@@ -228,8 +228,6 @@ async function refusalOf(ports: Ports, earlier: Flight, token: Secret, own: Sent
 /** The longest random pause before the second attempt, and before later ones (`docs/protocol.md` §3.5). */
 const FIRST_PAUSE_MS = 300;
 const LATER_PAUSE_MS = 1_500;
-/** Tills give up at 10 s, a second after the usual deadline. */
-const GIVEN_UP_MS = 1_000;
 /** A shorter attempt would be cut, and leave a doubt. */
 const SHORTEST_ATTEMPT_MS = 250;
 
@@ -261,9 +259,6 @@ interface AttemptResult {
  * and the retry budget. After an ambiguous attempt only a success ends the doubt.
  */
 export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<AttemptResult> {
-  // The row took long to write: the till has stopped waiting, and nobody would know of a sale that is sent now.
-  if (!plan.sent_before && ports.clock.now() > plan.deadline + GIVEN_UP_MS)
-    return { verdict: { kind: 'not_sent', cause: 'its time was over' }, attempts: 0, is_repeat: false };
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;

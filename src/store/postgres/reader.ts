@@ -19,8 +19,8 @@ import {
 /** After a fail-over all idle connections are broken at once; a read can be repeated. */
 export const SECOND_TRY_AFTER_MS = 50;
 
-/** More than a process has connections. */
-const MOST_OUTDATED = 200;
+/** As many connections as the settings allow; each is dropped by its first try. */
+const MOST_OUTDATED = 1_000;
 
 /** Covered texts are returned decrypted. */
 export function readerOn(

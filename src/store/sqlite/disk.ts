@@ -18,6 +18,8 @@ export interface DiskSettings {
   log_limit_bytes: number;
   /** Free bytes on the disk of the file; passed by tests only. */
   free_bytes?: () => Promise<number>;
+  /** The start has taken the reserve (`makeRoomToStart`). */
+  is_reserve_taken?: boolean;
 }
 
 /** The reserve: a file that is deleted when the disk is full. */
@@ -38,10 +40,14 @@ export function releaseBallast(path: string): boolean {
 /** What a start writes, and more: to read back the log of a killed process it makes an index, up to half a MiB. */
 const START_BYTES = 2 * 1024 * 1024;
 
-/** Frees the reserve of a disk that has no room for a start: a process that can't start proxies nothing to legacy either. */
-export async function makeRoomToStart(path: string, settings: DiskSettings): Promise<void> {
+/**
+ * Frees the reserve of a disk that has no room for a start: a process that can't start proxies nothing to legacy either.
+ * @returns the settings for `watchDisk`, which counts the disk as full from then on.
+ */
+export async function makeRoomToStart(path: string, settings: DiskSettings): Promise<DiskSettings> {
   const free = await freeBytes(path, settings);
-  if (free !== null && free < START_BYTES) releaseBallast(path);
+  const is_reserve_taken = free !== null && free < START_BYTES && releaseBallast(path);
+  return { ...settings, is_reserve_taken };
 }
 
 /** Looks every second. @param emptyLog unless a reader needs it. @param onChange on a new `level` or `is_log_large`. */
@@ -51,7 +57,8 @@ export async function watchDisk(
   emptyLog: () => Promise<void>,
   onChange: (room: Room) => void = () => undefined,
 ) {
-  const state: Measured = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast: false };
+  const had_ballast = settings.is_reserve_taken ?? false;
+  const state: Measured = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast };
   let stopped = false;
   const look = async (): Promise<void> => {
     const before = { ...state };

@@ -236,13 +236,25 @@ function copyPath(path: string, newest: number): string {
   return `${path}.before-${newest}`;
 }
 
-/** Name in `meta` of the copy before the last upgrade: the schema that this leads to, and that of the copy. */
+/**
+ * Name in `meta` of the copy before the last upgrade: the schema that this leads to, that of the copy, and when the
+ * file was last opened to be written.
+ */
 const COPIED = 'copied_before';
 
+/** The copy that is noted; null once the file was opened to be written again: it lacks what came since. */
 function copyOf(database: Database.Database): { newest: number; version: number } | null {
-  const noted = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck().get(COPIED);
-  const [newest = 0, version = 0] = noted?.split(' ').map(Number) ?? [];
-  return noted === undefined ? null : { newest, version };
+  const [newest = 0, version = 0, opened_at = 0] = metaOf(database, COPIED)?.split(' ').map(Number) ?? [];
+  return newest > 0 && opened_at === openedAt(database) ? { newest, version } : null;
+}
+
+/** Each start of each build notes it before its first write. */
+function openedAt(database: Database.Database): number {
+  return Number(metaOf(database, 'opened_at') ?? 0);
+}
+
+function metaOf(database: Database.Database, name: string): string | undefined {
+  return database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck().get(name);
 }
 
 /**
@@ -264,7 +276,7 @@ function copyBefore(
   database.prepare('VACUUM INTO ?').run(unfinished);
   failpoint('copy.written');
   putInPlace(unfinished, copy);
-  database.prepare(writes.remember.sql).run(COPIED, `${newest} ${version}`);
+  database.prepare(writes.remember.sql).run(COPIED, `${newest} ${version} ${openedAt(database)}`);
   failpoint('copy.in_place');
 }
 

@@ -50,8 +50,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    const { cover_key, disk = UNWATCHED } = options;
-    await makeRoomToStart(path, disk);
+    const { cover_key } = options;
+    const disk = await makeRoomToStart(path, options.disk ?? UNWATCHED);
     const cover = cover_key === undefined ? noCover : createCover(cover_key);
     prepareFile({ ...options, path, cover, migrations_directory: MIGRATIONS_DIRECTORY });
     const thread = await startWriterThread(

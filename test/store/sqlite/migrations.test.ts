@@ -103,6 +103,21 @@ describe('migrations', () => {
     expect(read(copy, 'SELECT legacy_id FROM links ORDER BY created_at, legacy_id')).toContain(later.legacy_id);
   });
 
+  it('copy anew what was sold since an upgrade that was cut off, by a build of between [F55]', async () => {
+    await (await openStore(path)).close();
+    addMigration(newest + 1, 'CREATE TABLE moods (mood TEXT) STRICT;');
+    addMigration(newest + 2, 'INSERT INTO nowhere VALUES (1);');
+    expect(prepare).toThrow('failed');
+    const used = new Database(path);
+    used.exec("UPDATE meta SET value = '7' WHERE name = 'opened_at'; INSERT INTO moods VALUES ('sold since');");
+    used.close();
+    addMigration(newest + 2, 'CREATE TABLE half (done TEXT) STRICT;');
+    prepare();
+    const copy = `${path}.before-${newest + 2}`;
+    expect(read(copy, 'PRAGMA user_version')).toEqual([newest + 1]);
+    expect(read(copy, 'SELECT mood FROM moods')).toEqual(['sold since']);
+  });
+
   it('leave the text of tables guarded also when another process keeps them from beginning', async () => {
     await (await openStore(path)).close();
     addMigration(newest + 1, 'CREATE TABLE later (done TEXT) STRICT;');
