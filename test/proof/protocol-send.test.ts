@@ -12,6 +12,7 @@ import {
   sendInTurn,
   sendLink,
 } from '../../src/proxy/sales/submit.ts';
+import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { NOON, newLink, orderId } from '../store/contract/harness.ts';
 import { withMethods } from '../store/with-methods.ts';
 import {
@@ -255,6 +256,43 @@ describe('one that was never sent', () => {
   it('without any bytes is a defect', async () => {
     const link = await stand.link({ sealed_body: null });
     await expect(send(link)).rejects.toThrow(`the link ${link.legacy_id} has no body to repeat`);
+  });
+});
+
+describe('one that another process has sent meanwhile', () => {
+  const cases: [string, Answer][] = [
+    ['a refusal', refusal(400, 'bad_request')],
+    ['one that no byte of was sent', NOT_SENT],
+  ];
+  /** While the attempt of this process is under way, another one settles the row. */
+  const meanwhile = (link: Link, change: Partial<Link>, own: Answer): Answer[] => {
+    const answer = async (): Promise<UpstreamOutcome> => {
+      await stand.store.links.saveLink(link, change);
+      return own as UpstreamOutcome; // none of the cases is a function
+    };
+    return [answer, own, own];
+  };
+
+  it.each(cases)('and made stays made after %s', async (_what, own) => {
+    const link = await stand.link();
+    const order = orderOf({}) as unknown as Link['order']; // as it would be parsed
+    const made: Partial<Link> = { state: 'LIVE', order_id: orderId(1), order, attempts: 1, client_answer: 'maybe' };
+    stand.answers = meanwhile(link, made, own);
+    expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'LIVE', order_id: orderId(1) } });
+    expect(await stand.stored(link)).toMatchObject({ state: 'LIVE', order_id: orderId(1), client_answer: 'maybe' });
+  });
+
+  it.each(cases)('and is in doubt stays in doubt after %s', async (_what, own) => {
+    const link = await stand.link();
+    stand.answers = meanwhile(link, { state: 'IN_DOUBT', attempts: 1 }, own);
+    expect(await send(link)).toMatchObject({ kind: 'in_doubt' });
+    expect(await stand.stored(link)).toMatchObject({ state: 'IN_DOUBT' });
+  });
+
+  it('and was refused is not sent again by one that could not send it', async () => {
+    const link = await stand.link();
+    stand.answers = meanwhile(link, { state: 'REJECTED', attempts: 1, sealed_body: null }, NOT_SENT);
+    expect(await send(link)).toMatchObject({ kind: 'not_sent', link: { state: 'REJECTED' } });
   });
 });
 

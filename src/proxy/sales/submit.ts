@@ -119,10 +119,14 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
   const answered = answeredWithError(link, attempts, plan);
   if (verdict.kind === 'ambiguous') return await settleDoubt(ports, link, answered, verdict.busy);
   const state = verdict.kind === 'definite' ? 'REJECTED' : 'NOT_SENT';
-  const saved = await changeLink(ports, link, () => ({
-    change: { ...answered, state, sealed_body: null, next_check_at: null },
-  }));
+  // Another process that has sent the same row meanwhile may know better, as while this one stood still.
+  const isUntouched = (current: Link): boolean => current.order_id === null && current.attempts === link.attempts;
+  const saved = await changeLink(ports, link, (current) =>
+    isUntouched(current) ? { change: { ...answered, state, sealed_body: null, next_check_at: null } } : null,
+  );
   ports.memory.sales.unsettled.delete(link.legacy_id);
+  if (saved.order_id !== null) return await sendLink(ports, link.legacy_id, plan);
+  if (saved.state === 'IN_DOUBT') return { kind: 'in_doubt', link: saved, busy: false };
   if (verdict.kind === 'not_sent') return { kind: 'not_sent', link: saved };
   const retry_after_ms = verdict.kind === 'not_executed' ? verdict.retry_after_ms : null;
   return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
