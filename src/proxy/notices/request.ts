@@ -180,12 +180,11 @@ function numberOf(notice: Notice): number {
   return Number.parseInt(notice.id.slice(-12), 16);
 }
 
-/**
- * False for the opening of a merchant order, whose receiver does not know from it how the sale ended.
- * @throws ZodError when a merchant order's facts are not those of its topic.
- */
+/** False for the opening of a merchant order, whose receiver does not know from it how the sale ended. */
 export function isOfEnd({ topic, body }: Pick<Notice, 'topic' | 'body'>): boolean {
-  return topic !== 'merchant_order' || statusOf(merchantOrderFacts.parse(JSON.parse(body)).order_status) !== 'opened';
+  if (topic !== 'merchant_order') return true;
+  const facts = merchantOrderFacts.safeParse(JSON.parse(body));
+  return !facts.success || statusOf(facts.data.order_status) !== 'opened';
 }
 
 /** `status` of a merchant order follows from its `order_status` (`docs/field-notes.md` QR §2). */
