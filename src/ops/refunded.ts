@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Order } from '../contract/orders.ts';
 import { decimalText, minorUnits } from '../mapping/values.ts';
-import { isOf, withMade } from '../proxy/payments/made-refunds.ts';
+import { asLastRead, hasResult, isOf, withMade } from '../proxy/payments/made-refunds.ts';
 import { isOpen } from '../proxy/payments/refund-decisions.ts';
 import type { Refund } from '../proxy/records/refunds.ts';
 import type { LegacySale } from '../proxy/records/routing.ts';
@@ -42,21 +42,6 @@ export async function refundsOfAll({ store }: Ports, links: readonly Link[]): Pr
   const paid = links.filter((link) => stateOfLink(link) === 'paid').map(({ legacy_id }) => legacy_id);
   if (paid.length === 0) return new Map();
   return Map.groupBy(await store.refunds.refundsOf(paid), ({ legacy_id }) => legacy_id);
-}
-
-/** True once upstream changes no more of a refund. */
-export function hasResult(status: string | null | undefined): boolean {
-  return status === 'processed' || status === 'failed';
-}
-
-/**
- * Upstream answers a refund before it is made: how it ended is in its answer, or else in its order, by a later event or read
- * (LIM-42). @param order of its sale as last read, which may be older than the answer.
- */
-export function asLastRead<Row extends Refund>(refund: Row, order: Order | null): Row {
-  if (hasResult(refund.upstream_status)) return refund;
-  const node = nodesOf(order).find((one) => isOf(one, refund));
-  return { ...refund, upstream_status: node?.status ?? refund.upstream_status };
 }
 
 /** A refund that upstream accepted may have failed since, or not be made yet: then it is open (LIM-42). @param refund as last read. */

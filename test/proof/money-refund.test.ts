@@ -8,6 +8,7 @@ import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
 import { answerRefund, type Made, makeRefund } from '../../src/proxy/payments/make-refund.ts';
 import { getPayment } from '../../src/proxy/payments/read.ts';
+import { createRefund } from '../../src/proxy/payments/refund.ts';
 import {
   expectRefund,
   hasDoubt,
@@ -60,10 +61,13 @@ function seenOrder(...refunds: [string, string, string?][]) {
   return orderOf({ ...PAID, status: sum_minor >= 1500 ? 'refunded' : 'processed', transactions }, ++second);
 }
 
-function makes(id: string, amount: string): Answer {
-  const node = { id, amount, reference_id: '99', status: 'processed', transaction_id: 'PAY1' };
+function makes(id: string, amount: string, status = 'processed'): Answer {
+  const node = { id, amount, reference_id: '99', status, transaction_id: 'PAY1' };
   return answered(201, { id: orderId(1), status: 'processed', transactions: { refunds: [node] } });
 }
+
+/** The body of a refund names its seller. */
+const SELLER = answered(200, { id: Number(MERCHANT), nickname: 'SHOP' });
 
 /** Upstream does not know the order: it is older than three months. */
 const GONE = refusal(404, 'order_not_found');
@@ -182,7 +186,7 @@ describe('a refund', () => {
     ['with its key', () => keyed('k')],
   ])('that failed gave nothing back: an equal request %s makes another one (LIM-42)', async (_how, asked) => {
     const link = await paid();
-    stand.answers = [seen(), makes('REF1', '15.00'), seen(['REF1', '15.00', 'processing'])];
+    stand.answers = [seen(), makes('REF1', '15.00', 'processing'), seen(['REF1', '15.00', 'processing'])];
     await refund(link, null, asked());
     const failed = ['REF1', '15.00', 'failed'] as [string, string, string];
     stand.answers = [seen(failed), makes('REF2', '15.00'), seen(failed, ['REF2', '15.00'])];
@@ -192,6 +196,38 @@ describe('a refund', () => {
     stand.answers = [seen(failed, ['REF2', '15.00'])];
     expect(await refund(await stand.stored(link), null, asked())).toMatchObject({ refund: { upstream_id: 'REF2' } });
     expect(posts()).toHaveLength(2);
+  });
+
+  it('that was answered as made stands, whatever its order says of it: an equal request is not made', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00', 'failed'])];
+    await refund(link, 500, keyed('k'));
+    stand.answers = [SELLER, seen(['REF1', '5.00', 'failed'])];
+    const asked = { ...keyed('k'), body: { amount: 5 }, link: await stand.stored(link) };
+    const again = await createRefund(stand.ports, asked);
+    expect(again).toMatchObject({ status: 201, body: { status: 'approved' } });
+    expect(posts()).toHaveLength(1);
+  });
+
+  it('that was answered as failed is rejected and made again, while its order still has it as processing', async () => {
+    const link = await paid();
+    const late = ['REF1', '5.00', 'processing'] as [string, string, string];
+    const asked = { ...keyed('k'), body: { amount: 5 } };
+    stand.answers = [SELLER, seen(), makes('REF1', '5.00', 'failed'), seen(late)];
+    expect(await createRefund(stand.ports, { ...asked, link })).toMatchObject({ body: { status: 'rejected' } });
+    stand.answers = [seen(late), makes('REF2', '5.00'), seen(late, ['REF2', '5.00'])];
+    const again = await createRefund(stand.ports, { ...asked, link: await stand.stored(link) });
+    expect(again).toMatchObject({ status: 201, body: { status: 'approved' } });
+    expect(posts()).toHaveLength(2);
+  });
+
+  it('that failed keeps its key: with another amount it is refused', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('REF1', '5.00', 'failed'), seen(['REF1', '5.00', 'failed'])];
+    await refund(link, 500, keyed('k'));
+    stand.answers = [seen(['REF1', '5.00', 'failed'])];
+    expect(await refund(await stand.stored(link), 600, keyed('k'))).toEqual(answerOf('key_reused'));
+    expect(posts()).toHaveLength(1);
   });
 
   it('is the same after upstream has numbered its payment', async () => {

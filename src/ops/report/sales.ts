@@ -4,6 +4,7 @@ import { say } from '../../locales/message.ts';
 import { decimalOfMinor } from '../../mapping/values.ts';
 import { yieldToEventLoop } from '../../proxy/concurrency.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
+import { asLastRead, hasResult } from '../../proxy/payments/made-refunds.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { minorOf } from '../../proxy/routing/legacy-ledger.ts';
@@ -12,15 +13,7 @@ import { approvalsOf, isApprovedOnce } from '../../proxy/sales/order-transition.
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
 import { type AcceptedDisagreement, acceptanceFor, fateOf, hasItsOrder } from '../reconcile/mismatches.ts';
-import {
-  asLastRead,
-  hasResult,
-  NOT_REFUNDED,
-  refundOfLegacySale,
-  refundOfLink,
-  refundOutcome,
-  refundsOfAll,
-} from '../refunded.ts';
+import { NOT_REFUNDED, refundOfLegacySale, refundOfLink, refundOutcome, refundsOfAll } from '../refunded.ts';
 import { stateOfLegacySale, stateOfLink } from '../sale-state.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import { listOf, MOST_LINES, openFirst } from './cut-list.ts';

@@ -111,6 +111,7 @@ const feedFacts = z.object({
   order_status: z.enum(merchantOrderStates).optional(),
   application_id: z.string().optional(),
 });
+const merchantOrderFacts = feedFacts.required({ order_status: true });
 export type FeedFacts = z.infer<typeof feedFacts>;
 
 /** The user agent is upstream's, because firewalls and receivers match it. */
@@ -155,7 +156,7 @@ function paymentBody(notice: Notice, facts: FeedFacts): Record<string, unknown> 
 
 /** The root id is the merchant order's; no `data.id`; the status appears twice (`docs/field-notes.md` QR §5.3). */
 function merchantOrderBody(notice: Notice, facts: FeedFacts): Record<string, unknown> {
-  const status = statusOf(feedFacts.required({ order_status: true }).parse(facts).order_status);
+  const status = statusOf(merchantOrderFacts.parse(facts).order_status);
   const action = facts.first ? 'create' : 'update';
   return { ...commonBody(notice, facts, 'topic_merchant_order_wh'), action, status, data: { status } };
 }
@@ -181,9 +182,10 @@ function numberOf(notice: Notice): number {
 
 /** False for the opening of a merchant order, whose receiver does not know from it how the sale ended. */
 export function isOfEnd({ topic, body }: Pick<Notice, 'topic' | 'body'>): boolean {
-  return topic !== 'merchant_order' || !OPENED.some((state) => body.includes(`"order_status":"${state}"`));
+  if (topic !== 'merchant_order') return true;
+  const facts = merchantOrderFacts.safeParse(JSON.parse(body));
+  return !facts.success || statusOf(facts.data.order_status) !== 'opened';
 }
-const OPENED = merchantOrderStates.filter((state) => !finalMerchantOrderStates.includes(state));
 
 /** `status` of a merchant order follows from its `order_status` (`docs/field-notes.md` QR §2). */
 function statusOf(order_status: MerchantOrderState): 'opened' | 'closed' | 'expired' {

@@ -24,10 +24,22 @@ export function isOf(
   return number !== undefined && number === reference_id;
 }
 
-/** True for a refund that was made and gave nothing back in the end: an equal request is no repetition of it (LIM-42). */
-export function hasFailedSince(order: Order | null, refund: Refund): boolean {
+/** True once upstream changes no more of a refund. */
+export function hasResult(status: string | null | undefined): boolean {
+  return status === 'processed' || status === 'failed';
+}
+
+/**
+ * Upstream answers a refund before it is made: how it ended is in its answer, or else in its order, by a later event or read
+ * (LIM-42). @param order of its sale as last read, which may be older than the answer.
+ */
+export function asLastRead<Row extends Pick<Refund, 'upstream_id' | 'reference_id' | 'upstream_status'>>(
+  refund: Row,
+  order: Order | null,
+): Row {
+  if (hasResult(refund.upstream_status)) return refund;
   const node = nodesOf(order).find((one) => isOf(one, refund));
-  return hasFailed({ status: node?.status ?? refund.upstream_status ?? undefined });
+  return { ...refund, upstream_status: node?.status ?? refund.upstream_status };
 }
 
 /** The ids and numbers of upstream's refunds that belong to these. */

@@ -21,7 +21,7 @@ import { needRoom } from '../sales/new-link.ts';
 import { cashOf, type Sums } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
-import { hasFailedSince } from './made-refunds.ts';
+import { asLastRead } from './made-refunds.ts';
 import {
   expectRefund,
   isEverything,
@@ -96,7 +96,9 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
     // By the number that the payment had then: upstream may have named its own since.
     const isAlike = (one: Refund): boolean => one.fingerprint === fingerprintOf(one.payment_id, requested_minor);
     const terms = { arrived_at, decided_at: ports.clock.now(), join_window_ms, isAlike };
-    const given = earlier.filter((one) => !hasFailedSince(link.order, one));
+    // One that gave nothing back in the end is not repeated by an equal request (LIM-42).
+    const isVoid = (one: Refund): boolean => isAlike(one) && asLastRead(one, link.order).upstream_status === 'failed';
+    const given = earlier.filter((one) => !isVoid(one));
     result.recognised = recognise(given, requested, settled?.id ?? null, terms, (one) => ageOf(ports, one));
     if (result.recognised.kind !== 'new') return result.recognised.refund;
     needRoom(ports);

@@ -9,7 +9,7 @@ import type { Refund } from '../records/refunds.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { nodesOf } from '../sales/order-transition.ts';
-import { isOf, namesOf } from './made-refunds.ts';
+import { asLastRead, namesOf } from './made-refunds.ts';
 import { factsOf, findRefund, isOpen, type RefundFacts } from './refund-decisions.ts';
 
 /** All refunds of the stored order, oldest first. */
@@ -99,9 +99,7 @@ export function refundBody(
   refund: RefundFacts & { number: number; at: number },
   shared: MappingContext,
 ): unknown {
-  const { upstream_id, reference_id, refunded_minor, number, at } = refund;
-  // The order was read after the answer to the refund, which may be an old one.
-  const upstream_status = nodesOf(link.order).find((node) => isOf(node, refund))?.status ?? refund.upstream_status;
+  const { upstream_id, reference_id, refunded_minor, upstream_status, number, at } = asLastRead(refund, link.order);
   if (upstream_status === 'processing') markLimitation(ports.exchange, 'LIM-42');
   const { exponent } = shared;
   const amount = typeof exponent === 'number' ? decimalText(refunded_minor, exponent) : undefined;

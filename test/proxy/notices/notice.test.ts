@@ -6,6 +6,7 @@ import { inTurns } from '../../../src/proxy/notices/notifier.ts';
 import {
   type FeedForm,
   inForms,
+  isOfEnd,
   type News,
   noticeRequest,
   pointPaymentForms,
@@ -44,6 +45,18 @@ function notice(change: Partial<Notice> = {}): Notice {
     ...change,
   };
 }
+
+describe('a notice tells how the sale ended', () => {
+  it.each<[boolean, Partial<Notice>]>([
+    [false, { body: '{"order_status":"payment_required"}' }],
+    [true, { body: '{"order_status":"paid"}' }],
+    [true, { body: '{"order_status":"expired"}' }],
+    [true, { body: '{"written":"by another build"}' }],
+    [true, { topic: 'payment', body: '{}' }],
+  ])('%s: %j', (tells, change) => {
+    expect(isOfEnd(notice(change))).toBe(tells);
+  });
+});
 
 describe('the notice of an intent', () => {
   const ofIntent = notice({ topic: 'point', form: 'point', id: 'notice-1', body: '{"id":"x"}' });
