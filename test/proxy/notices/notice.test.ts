@@ -48,9 +48,9 @@ function notice(change: Partial<Notice> = {}): Notice {
 
 describe('a notice tells how the sale ended', () => {
   it.each<[boolean, Partial<Notice>]>([
-    [false, { body: '{"order_status":"payment_required"}' }],
-    [true, { body: '{"order_status":"paid"}' }],
-    [true, { body: '{"order_status":"expired"}' }],
+    [false, { body: '{"first":true,"order_status":"payment_required"}' }],
+    [true, { body: '{"first":true,"order_status":"paid"}' }],
+    [true, { body: '{"first":true,"order_status":"expired"}' }],
     [true, { body: '{"written":"by another build"}' }],
     [true, { topic: 'payment', body: '{}' }],
   ])('%s: %j', (tells, change) => {
