@@ -211,9 +211,10 @@ it.each([
 });
 
 it.each([
-  ['of its merchant', MERCHANT],
-  ['of the fleet', null],
-])('a report %s says what a restored backup took of its period', async (_whose, merchant_id) => {
+  ['of its merchant', MERCHANT, []],
+  // Its line has what a person wrote, which is for operators.
+  ['of the fleet', null, ['restored']],
+])('a report %s says what a restored backup took of its period', async (_whose, merchant_id, incidents) => {
   const folder = newFolder();
   const [from, until] = [NOON - 2 * DAY_MS, NOON - DAY_MS];
   await (await openStore(folder.file('puente.db'))).close();
@@ -232,8 +233,12 @@ it.each([
   };
   const { page, ...found } = await saidOf(NOON - 3 * DAY_MS, NOON + 1);
   const lost = { since: iso(from), until: iso(until) };
-  expect(found).toEqual({ lost, incidents: ['restored'], is_whole: false });
-  for (const text of ['was lost by a restored backup', 'copia restaurada', 'backup restaurado'])
+  expect(found).toEqual({ lost, incidents, is_whole: false });
+  for (const text of [
+    'was lost by a restored backup',
+    'copia de seguridad restaurada',
+    'cópia de segurança restaurada',
+  ])
     expect(page).toContain(text);
   expect(await saidOf(until, NOON + 1)).toMatchObject({ lost });
   for (const [since, before] of [
