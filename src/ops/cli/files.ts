@@ -185,7 +185,11 @@ export function addReportDiff(program: Command): void {
     ?.command('diff <before> <after>')
     .description('what changed between two reports made with --format json');
   if (diff === undefined) throw new TypeError('there is no command report');
-  withManual(diff, { examples: ['puente report diff last-week.json this-week.json'] });
+  withManual(diff, {
+    notes:
+      'Of what was decided it has what the later report lists: with time between the two periods, puente report compare lists that time, too.',
+    examples: ['puente report diff last-week.json this-week.json'],
+  });
   diff.action(async (before: string, after: string, _options: unknown, command: Command) => {
     const { diffReports, readReport } = await import('../report/diff.ts');
     const options = command.optsWithGlobals<Output>();
