@@ -200,7 +200,7 @@ export function addReportDiff(program: Command): void {
   });
 }
 
-function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {
+function diffText({ a, b, verdict, tables_revision: tables, changes, ...between }: ReportDiff): string {
   const { t } = wordsOf('en');
   const shown = listed<ReportDiff['changes'][number]>('Nothing changed.', {
     part: 'part',
@@ -208,7 +208,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
     before: ({ before }) => before ?? 'none',
     after: ({ after }) => after ?? 'none',
   });
-  const lines_between = [...decisions, ...incidents].map(
+  const lines_between = [...between.decisions, ...between.incidents].map(
     // Reports of older builds have no change in words.
     ({ at, who, action, subject, change, reason }) =>
       `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
@@ -226,6 +226,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
       ),
     shown(changes),
     ...(lines_between.length === 0 ? [] : ['Decisions and incidents in between:', ...lines_between]),
+    ...(between.left_out === 0 ? [] : [`  ${t('report.cut', { count: between.left_out })}`]),
   ].join('\n');
 }
 
