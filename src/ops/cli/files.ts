@@ -185,7 +185,11 @@ export function addReportDiff(program: Command): void {
     ?.command('diff <before> <after>')
     .description('what changed between two reports made with --format json');
   if (diff === undefined) throw new TypeError('there is no command report');
-  withManual(diff, { examples: ['puente report diff last-week.json this-week.json'] });
+  withManual(diff, {
+    notes:
+      'Of what was decided it has what the later report lists: with time between the two periods, puente report compare lists that time, too.',
+    examples: ['puente report diff last-week.json this-week.json'],
+  });
   diff.action(async (before: string, after: string, _options: unknown, command: Command) => {
     const { diffReports, readReport } = await import('../report/diff.ts');
     const options = command.optsWithGlobals<Output>();
@@ -196,7 +200,7 @@ export function addReportDiff(program: Command): void {
   });
 }
 
-function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {
+function diffText({ a, b, verdict, tables_revision: tables, changes, ...between }: ReportDiff): string {
   const { t } = wordsOf('en');
   const shown = listed<ReportDiff['changes'][number]>('Nothing changed.', {
     part: 'part',
@@ -204,7 +208,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
     before: ({ before }) => before ?? 'none',
     after: ({ after }) => after ?? 'none',
   });
-  const lines_between = [...decisions, ...incidents].map(
+  const lines_between = [...between.decisions, ...between.incidents].map(
     // Reports of older builds have no change in words.
     ({ at, who, action, subject, change, reason }) =>
       `  ${at} ${who}: ${action} of ${subject}${change ? `, ${change}` : ''}, because: ${reason}`,
@@ -222,6 +226,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
       ),
     shown(changes),
     ...(lines_between.length === 0 ? [] : ['Decisions and incidents in between:', ...lines_between]),
+    ...(between.left_out === 0 ? [] : [`  ${t('report.cut', { count: between.left_out })}`]),
   ].join('\n');
 }
 

@@ -176,13 +176,14 @@ async function comparison({ words, ask }: Visit, filter: Record<string, string>)
     since: words.time(found.b.period.since),
     until: words.time(found.b.period.until),
   });
-  const { a, b } = found;
+  const { a, b, left_out: count } = found;
+  const cut = count === 0 ? undefined : t('report.cut', { count });
   const gaps = gapsIn(words, {
     deleted_before: a.deleted_before ?? b.deleted_before,
     lost_between: a.lost_between ?? b.lost_between,
   });
   return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), html`${periods}${gaps}`)}
-${section('between', t('reports.between'), decisionTable(words, decided))}`;
+${section('between', t('reports.between'), decisionTable(words, decided), cut)}`;
 }
 
 /** What the numbers of a period lack. */

@@ -10,8 +10,8 @@ import { type CsvPart, fieldsOf, type MoneyLine, moneyLine, type Report, type Re
 const NUMBER = /^-?\d+(\.\d+)?$/;
 /** May start a formula in a spreadsheet, after any white space; full-width forms count too. */
 const FORMULA = /^[\s\0]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/u;
-/** The same behind a semicolon: a spreadsheet whose language separates cells by it, as Spanish and Portuguese do, begins one there. */
-const INNER_FORMULA = /(;[\s\0"]*)(?=[=+\-@|%\uff1d\uff0b\uff0d\uff20])/gu;
+/** The same within a text: a spreadsheet whose language separates cells by semicolons, as Spanish and Portuguese do, begins one there, and a line behind a break. */
+const INNER_FORMULA = /([;\r\n][\s\0"]*)(?=[=+\-@|%\uff1d\uff0b\uff0d\uff20])/gu;
 /** Spreadsheets trim these characters and interpret the rest. */
 const LEADING_CONTROL = /^[\t\r\n\0]/;
 

@@ -108,8 +108,7 @@ async function concerns(
   { subject, detail }: AuditLine,
   merchant_id: string,
 ): Promise<boolean> {
-  // A restored backup and a lost log are about each merchant (`src/store/sqlite/gap.ts`).
-  if (subject === merchant_id || detail.merchant === merchant_id || detail.missing_from !== undefined) return true;
+  if (subject === merchant_id || detail.merchant === merchant_id) return true;
   if (detail.merchant !== undefined || !INTENT_ID.test(subject)) return false;
   if (!owners.has(subject)) owners.set(subject, (await store.links.link(subject))?.merchant_id ?? null);
   return owners.get(subject) === merchant_id;

@@ -54,6 +54,7 @@ export const comparisonView = z.object({
     }),
   ),
   ...report.pick({ decisions: true, incidents: true }).shape,
+  left_out: z.int().min(0).describe('older decisions and incidents that are not in the lists, which have the newest'),
 });
 export type ReportDiff = z.infer<typeof comparisonView>;
 
@@ -82,6 +83,8 @@ export function diffReports(a: Report, b: Report): ReportDiff {
       'bad_request',
       `One report is about ${a.merchant_id ?? 'the fleet'}, the other about ${b.merchant_id ?? 'the fleet'}: compare two of the same.`,
     );
+  const decisions = linesSince(a.audit_head.sequence, b, 'decisions');
+  const incidents = linesSince(a.audit_head.sequence, b, 'incidents');
   return {
     a: comparedOf(a),
     b: comparedOf(b),
@@ -92,9 +95,16 @@ export function diffReports(a: Report, b: Report): ReportDiff {
       // Reports of older builds have no sums and receivers: compared with them, every one would look new.
       .filter((part) => part in a && part in b)
       .flatMap((part) => changed(part, measures[part](a), measures[part](b))),
-    decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
-    incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
+    decisions: decisions.lines,
+    incidents: incidents.lines,
+    left_out: decisions.left_out + incidents.left_out,
   };
+}
+
+/** What the later report lists since the earlier one. While it lists older lines too, none of those since is left out. */
+function linesSince(sequence: number, { left_out, ...report }: Report, list: 'decisions' | 'incidents') {
+  const lines = report[list].filter((line) => line.sequence > sequence);
+  return { lines, left_out: lines.length < report[list].length ? 0 : (left_out?.[list] ?? 0) };
 }
 
 /** Reports of older builds say nothing of what was deleted or lost. */
@@ -207,6 +217,11 @@ export async function compareReports(
   const sequence = await lastBefore(ports.store, until);
   return diffReports(
     { ...before, audit_head: { ...before.audit_head, sequence } },
-    { ...after, decisions: decisions.lines, incidents: incidents.lines },
+    {
+      ...after,
+      decisions: decisions.lines,
+      incidents: incidents.lines,
+      left_out: { ...after.left_out, decisions: decisions.left_out, incidents: incidents.left_out },
+    },
   );
 }

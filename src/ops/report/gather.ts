@@ -194,12 +194,13 @@ async function certificateOf(
   // A unit is new while only its days are too few: one with a sale open on legacy, or with a finding, is not.
   const units_new = kept.filter(({ why_said }) => why_said.code === 'unit_use.watched').length;
   if (units_new < kept.length) return NOT_CERTIFIED;
-  const { began_on, whole_since, deleted_before } = await coverageOf(ports, merchant_id, ask);
+  const { began_on, whole_since } = await coverageOf(ports, merchant_id, ask);
   // Sales before or after the period were not looked at.
   if (whole_since !== null) return { ...NOT_CERTIFIED, certificate_since: iso(whole_since) };
   const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
   const period = { since: iso(ask.since), until: iso(ask.until) };
-  const covered = { period, began_on, deleted_before: iso(deleted_before) };
+  const { deleted_before } = await gapsOf(ports, ask);
+  const covered = { period, began_on, deleted_before };
   const quiet = { last_legacy_day, quiet_days, units: units.length, units_new };
   return { certificate: { merchant_id, ...issued, ...covered, ...quiet, sign_off }, certificate_since: null };
 }

@@ -34,65 +34,38 @@ export async function reportAskOf(ports: Ports, query: Asked): Promise<ReportAsk
   const { merchant, until = ports.clock.now() + 1 } = query;
   if (query.since !== undefined || merchant === undefined) return askOf(ports, query);
   if (!isAllOnOrders(ports.settings, await merchantOf(ports, merchant))) return askOf(ports, query);
-  const since = (await migrationOf(ports, merchant)).began_on * DAY_MS;
+  const since = (await beganOn(ports, merchant)) * DAY_MS;
   return askOf(ports, since < until ? { merchant, since, until } : query);
 }
 
-/** First days (since 1970-01-01 UTC); infinite where none is known. */
-interface Migration {
-  /** Of a call or a move. */
-  began_on: number;
-  called_on: number;
-  /** Of a sale on orders. */
-  sold_on: number;
-}
-
-/** From what retention never deletes, or after calls and sales: units, the audit chain, and sums by day. */
-async function migrationOf({ store, tables }: Ports, merchant_id: string): Promise<Migration> {
+/**
+ * First day (since 1970-01-01 UTC) of a call or a move; infinite where none is known. From what retention never
+ * deletes, or after calls and sales: units, the audit chain, and sums by day.
+ */
+async function beganOn({ store }: Ports, merchant_id: string): Promise<number> {
   const [units, traffic, moves] = await Promise.all([
     store.evidence.units(merchant_id),
     store.evidence.traffic({ merchant_id }),
     store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, MOST_MOVES),
   ]);
-  const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
-  const sales = traffic.filter((row) => row.lane === 'orders' && row.outcome === 'ok' && creates.has(row.operation));
-  const called_on = Math.min(...units.map(({ first_at }) => dayIn(first_at)), ...traffic.map(({ day }) => day));
-  return {
-    called_on,
-    began_on: Math.min(called_on, ...moves.map(({ at }) => dayIn(at))),
-    sold_on: Math.min(...sales.map(({ day }) => day)),
-  };
+  const seen = [...units.map(({ first_at }) => first_at), ...moves.map(({ at }) => at)];
+  return Math.min(...seen.map(dayIn), ...traffic.map(({ day }) => day));
 }
 
 /**
  * What a certificate says of its period. `whole_since`: epoch ms at which a period has to begin to cover the whole
- * migration until now; null: this one does. `deleted_before`: epoch ms before which calls or sales of the period may not
- * be stored any more; null: all are.
+ * migration until now; null: this one does.
  */
 export async function coverageOf(
   ports: Ports,
   merchant_id: string,
   { since, until }: ReportAsk,
-): Promise<{ began_on: string | null; whole_since: number | null; deleted_before: number | null }> {
-  const { store, clock } = ports;
-  const { began_on, called_on, sold_on } = await migrationOf(ports, merchant_id);
-  const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
-  const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
-  const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
-  const now = clock.now();
-  const cut = ageCut(ports);
-  const gaps = [
-    // Some old sales stay (a notice or a refund waits): a stored one shows nothing of the others.
-    ...(cut > Math.max(since, called_on * DAY_MS) ? [cut] : []),
-    // What is not stored any more, whatever the settings are now. Sales on legacy are deleted with the calls.
-    ...(dayIn(calls_since) > Math.max(dayIn(since), called_on) ? [calls_since] : []),
-    // A sale is created while its call lasts: perhaps on the next day.
-    ...(dayIn(sales_since - HOUR_MS) > Math.max(dayIn(since), sold_on) ? [sales_since] : []),
-  ];
+): Promise<{ began_on: string | null; whole_since: number | null }> {
+  const first_day = await beganOn(ports, merchant_id);
+  const is_whole = since <= first_day * DAY_MS && ports.clock.now() - until < FRESH_MS;
   return {
-    began_on: Number.isFinite(began_on) ? dayOf(began_on * DAY_MS) : null,
-    whole_since: since <= began_on * DAY_MS && now - until < FRESH_MS ? null : Math.min(began_on * DAY_MS, since),
-    deleted_before: gaps.length === 0 ? null : Math.max(...gaps),
+    began_on: Number.isFinite(first_day) ? dayOf(first_day * DAY_MS) : null,
+    whole_since: is_whole ? null : Math.min(first_day * DAY_MS, since),
   };
 }
 
@@ -107,12 +80,33 @@ export async function gapsOf(ports: Ports, ask: ReportAsk): Promise<Pick<Report,
 }
 
 /** Epoch ms before which calls or sales of the period may not be stored any more; null: all are. */
-async function deletedBefore(ports: Ports, ask: ReportAsk): Promise<number | null> {
-  if (ask.merchant_id !== null) return (await coverageOf(ports, ask.merchant_id, ask)).deleted_before;
+async function deletedBefore(ports: Ports, { merchant_id, since, until }: ReportAsk): Promise<number | null> {
+  const { store, tables } = ports;
   const cut = ageCut(ports);
-  if (cut <= ask.since) return null;
   // Of all merchants the sums by day are too many to read: by the settings alone, for a database that is older.
-  return cut > (await ports.store.upkeep.condition()).created_at ? cut : null;
+  if (merchant_id === null) return cut > since && cut > (await store.upkeep.condition()).created_at ? cut : null;
+  // What retention keeps for longer says on which days of the period there were calls and sales.
+  const [units, traffic] = await Promise.all([
+    store.evidence.units(merchant_id),
+    store.evidence.traffic({ merchant_id, since_day: dayIn(since), until_day: dayIn(until - 1) + 1 }),
+  ]);
+  const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
+  const sales = traffic.filter((row) => row.lane === 'orders' && row.outcome === 'ok' && creates.has(row.operation));
+  const seen = units.filter(({ first_at }) => first_at >= since && first_at < until);
+  const called_on = Math.min(...seen.map(({ first_at }) => dayIn(first_at)), ...traffic.map(({ day }) => day));
+  const sold_on = Math.min(...sales.map(({ day }) => day));
+  const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
+  const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });
+  const [calls_since, sales_since] = [call?.at ?? until, sale?.created_at ?? until];
+  const gaps = [
+    // Some old sales stay (a notice or a refund waits): a stored one shows nothing of the others.
+    ...(cut > Math.max(since, called_on * DAY_MS) ? [cut] : []),
+    // What is not stored any more, whatever the settings are now. Sales on legacy are deleted with the calls.
+    ...(dayIn(calls_since) > called_on ? [calls_since] : []),
+    // A sale is created while its call lasts: perhaps on the next day.
+    ...(dayIn(sales_since - HOUR_MS) > sold_on ? [sales_since] : []),
+  ];
+  return gaps.length === 0 ? null : Math.max(...gaps);
 }
 
 /** Epoch ms: calls, sales on legacy with them, and sales on orders of before are deleted. */

@@ -301,10 +301,14 @@ const auditHead = z.object({ sequence: z.int(), hash: z.string() });
 const lost_between = z
   .object({ since: time, until: time })
   .nullable()
-  .describe('what was stored then was lost, by a restored backup or a lost log; null: nothing of the period');
+  .describe(
+    'what was stored then was lost, by a restored backup or a lost log: the newest such loss alone, earlier ones are incidents of the fleet; null: it took nothing of the period',
+  );
 const deleted_before = time
   .nullable()
-  .describe('calls or sales of the period before it may have been deleted by age; null: the period is whole');
+  .describe(
+    'calls or sales of the period before it may have been deleted by age; null: the period is whole, for the fleet by the retention in force (what a shorter one deleted earlier is not known)',
+  );
 
 export const report = z.object({
   schema: z.literal(REPORT_SCHEMA),

@@ -45,8 +45,8 @@ export function redactLosses(losses: readonly Loss[]): Loss[] {
   );
 }
 
-/** Well-formed: a store can't hold half of a surrogate pair. */
-function keptText(text: string, longest: number): string {
+/** Masked, cut to `longest`, and well-formed: a store can't hold half of a surrogate pair. */
+export function keptText(text: string, longest: number): string {
   return redactName(text).slice(0, longest).toWellFormed();
 }
 

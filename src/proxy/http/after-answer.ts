@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
 import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
-import { type CapturedMessages, redactMessages, redactName } from '../evidence/redact.ts';
+import { type CapturedMessages, keptText, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
 import { endProxied, noteProxiedEnd } from '../routing/legacy-ledger.ts';
 import { isOfRefunds, keepProxiedRefunds } from '../routing/legacy-refunds.ts';
@@ -306,7 +306,7 @@ function messagesOf(call: Ongoing, request: IncomingMessage, sent: SentAnswer): 
 /** Masked: legacy may repeat in it what its till sent, and reports show it. */
 function errorNamed(body: unknown): string | null {
   const named = body !== null && typeof body === 'object' && 'error' in body ? body.error : null;
-  return typeof named === 'string' ? redactName(named.slice(0, MAX_READ)).slice(0, MAX_ERROR) : null;
+  return typeof named === 'string' ? keptText(named.slice(0, MAX_READ), MAX_ERROR) : null;
 }
 /** The longest error of the catalogues is below 60 characters; a longer text is cut, once it was searched for secrets. */
 const MAX_ERROR = 80;

@@ -127,9 +127,11 @@ export function hasEndedRefund(earlier: Order, later: Order): boolean {
   return nodesOf(later).some((node) => node.status !== 'processing' && processing.some(({ id }) => id === node.id));
 }
 
-/** Whether a later reading shows a refund that the earlier one does not have, such as one made in the vendor's panel. */
+/**
+ * Whether a later reading shows a refund that the earlier one does not have, such as one made in the vendor's panel. The
+ * end of a refund raises no amount: it counts from when it was accepted.
+ */
 export function hasNewRefund(earlier: Order, later: Order, exponent: number): boolean {
-  if (hasEndedRefund(earlier, later)) return false;
   const is_whole = later.status === 'refunded' && earlier.status !== 'refunded';
   return is_whole || refundedMinor(later, exponent) > refundedMinor(earlier, exponent);
 }

@@ -151,6 +151,9 @@ it('reports: written, compared with an earlier one and with the time before', as
   );
   await ana(`report 700100200 --since 2026-11-18T00:00:00Z --format json --output ${folder}/after.json`);
   await ana(`report diff ${folder}/before.json ${folder}/after.json`);
+  const { decisions, left_out, ...after } = JSON.parse(readFileSync(`${folder}/after.json`, 'utf8'));
+  const cut = { ...after, decisions: decisions.slice(0, 1), left_out: { ...left_out, decisions: 7 } };
+  await ana(`report diff ${folder}/before.json ${file('cut.json', JSON.stringify(cut))}`);
   await ana(`report diff ${folder}/after.json ${folder}/after.json`);
   await ana(`report diff ${folder}/before.json ${file('empty.json', '{}')}`);
   await ana(`report diff ${folder}/before.json ${folder}/nowhere.json`);

@@ -46,15 +46,22 @@ describe('CSV', () => {
     );
   });
 
-  it('no formula begins behind a semicolon, by which Spanish and Portuguese spreadsheets separate cells [F129]', () => {
-    // As such a spreadsheet reads a line: a cell that does not begin with a quotation mark ends at the next semicolon.
-    const cellsOf = (line: string) => line.split(';').slice(1);
-    expect(cellsOf(csvLine(['sale', `moved;=HYPERLINK("x");y`, '; -1']))).toEqual([
+  it('no formula begins behind a semicolon, by which Spanish and Portuguese spreadsheets separate cells, or in a new line [F129]', () => {
+    // As such a spreadsheet reads a line: a cell that does not begin with a quotation mark ends at the next semicolon or break.
+    const cellsOf = (line: string) =>
+      line
+        .slice(0, -2)
+        .split(/[;\r\n]/)
+        .slice(1);
+    expect(cellsOf(csvLine(['sale', `moved;=HYPERLINK("x");y`, '; -1', 'why\n=1\r\n @b']))).toEqual([
       `'=HYPERLINK(""x"")`,
       `y","`,
-      ` '-1"\r\n`,
+      ` '-1","why`,
+      `'=1`,
+      '',
+      ` '@b"`,
     ]);
-    const pieces = fc.array(fc.oneof(anyText(), fc.constantFrom(';', '=', ' ', '"', '-', '\0')));
+    const pieces = fc.array(fc.oneof(anyText(), fc.constantFrom(';', '\r', '\n', '=', ' ', '"', '-', '\0')));
     fc.assert(
       fc.property(pieces, (parts) => {
         for (const inside of cellsOf(csvLine(['a', parts.join(''), 'b'])))

@@ -5,7 +5,7 @@ import { viewReceivers } from '../../../src/ops/notices.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { acceptDisagreement } from '../../../src/ops/reconcile/mismatches.ts';
-import { compareReports } from '../../../src/ops/report/diff.ts';
+import { compareReports, diffReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf } from '../../../src/ops/report/period.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
@@ -127,6 +127,16 @@ describe('decisions and incidents', () => {
     expect(found.decisions).toHaveLength(5_000);
     expect(found.left_out).toMatchObject({ differences: 0, incidents: 0, decisions: 3, findings: 0 });
     expect(found.decisions.map(({ reason }) => reason)).not.toContain('change 0');
+    const between = (before_until: number) =>
+      compareReports(ports, { merchant: MERCHANT, since: NOON - 500, until: NOON, before_until }, FACTS);
+    const { decisions, left_out } = await between(NOON - DAY_MS);
+    expect(decisions.map(({ reason }) => reason)).toEqual(found.decisions.map(({ reason }) => reason));
+    expect(left_out).toBe(3);
+    const later = await between(NOON - 3_000);
+    expect([later.decisions.length, later.left_out]).toEqual([2_003, 0]);
+    // A file that has lines of before the earlier one has all that was decided since.
+    const head = (sequence: number) => ({ ...found, audit_head: { sequence, hash: '' } });
+    expect([diffReports(head(0), found).left_out, diffReports(head(4), found).left_out]).toEqual([3, 0]);
   });
 });
 

@@ -211,9 +211,10 @@ it.each([
 });
 
 it.each([
-  ['of its merchant', MERCHANT],
-  ['of the fleet', null],
-])('a report %s says what a restored backup took of its period', async (_whose, merchant_id) => {
+  ['of its merchant', MERCHANT, []],
+  // Its line has what a person wrote, which is for operators.
+  ['of the fleet', null, ['restored']],
+])('a report %s says what a restored backup took of its period', async (_whose, merchant_id, incidents) => {
   const folder = newFolder();
   const [from, until] = [NOON - 2 * DAY_MS, NOON - DAY_MS];
   await (await openStore(folder.file('puente.db'))).close();
@@ -232,8 +233,12 @@ it.each([
   };
   const { page, ...found } = await saidOf(NOON - 3 * DAY_MS, NOON + 1);
   const lost = { since: iso(from), until: iso(until) };
-  expect(found).toEqual({ lost, incidents: ['restored'], is_whole: false });
-  for (const text of ['was lost by a restored backup', 'copia restaurada', 'backup restaurado'])
+  expect(found).toEqual({ lost, incidents, is_whole: false });
+  for (const text of [
+    'was lost by a restored backup',
+    'copia de seguridad restaurada',
+    'cópia de segurança restaurada',
+  ])
     expect(page).toContain(text);
   expect(await saidOf(until, NOON + 1)).toMatchObject({ lost });
   for (const [since, before] of [
@@ -285,3 +290,49 @@ it('a report, its sums and a comparison say from when on calls or sales of their
     expect(await saidOf(merchant, cut + DAY_MS)).toEqual(whole);
   }
 });
+
+it.each([
+  [
+    'after a pause',
+    { kept_ms: 30 * DAY_MS },
+    [{ at: NOON - 90 * DAY_MS }, { at: NOON - 2 * DAY_MS }],
+    { calls_before: NOON - 30 * DAY_MS },
+  ],
+  [
+    'on legacy that tried orders once',
+    {},
+    [
+      { at: NOON - 450 * DAY_MS, lane: 'orders', stage: 'orders' } as const,
+      ...[9, 8, 7, 6, 5, 4, 3, 2, 1].map((day) => ({ at: NOON - day * DAY_MS })),
+    ],
+    { calls_before: NOON - 400 * DAY_MS },
+  ],
+])(
+  'what was deleted from before a period is not missing in the report of a merchant %s',
+  async (_who, kept, calls, { calls_before }) => {
+    const { store } = harness;
+    const { settings } = ports;
+    ports = { ...ports, settings: { ...settings, evidence: { ...settings.evidence, ...kept } } };
+    const made = calls.map((call) => newExchange({ operation: 'point.create_intent', ...call }));
+    await store.exchanges.recordExchanges(made);
+    await store.exchanges.tidyExchanges(calls_before, 0, 100);
+    const read: unknown[] = [];
+    const watched = withMethods(store, {
+      async traffic(filter) {
+        read.push(...(await store.evidence.traffic(filter)));
+        return store.evidence.traffic(filter);
+      },
+    });
+    const { signal } = new AbortController();
+    const sumsOf = async (days: number) => {
+      const query = { merchant: MERCHANT, since: NOON - days * DAY_MS, until: NOON + 1 };
+      return (await viewSums({ ...ports, store: watched }, query, signal)).deleted_before;
+    };
+    expect(await sumsOf(7)).toBe(null);
+    // Of the days of the period alone.
+    expect(read).toHaveLength(calls.filter(({ at }) => at >= NOON - 7 * DAY_MS).length);
+    expect((await certified()).report.deleted_before).toBe(null);
+    // In a period that has them they are.
+    expect(await sumsOf(500)).not.toBe(null);
+  },
+);

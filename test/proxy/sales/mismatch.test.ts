@@ -111,6 +111,18 @@ describe('a paid sale whose order shows a refund', () => {
       refunded(9, 'refunded', '15.00', 'processing'),
       refunded(12, 'refunded', '15.00', 'processed'),
     ],
+    [
+      'that has failed',
+      null,
+      refunded(9, 'refunded', '15.00', 'processing'),
+      refunded(12, 'processed', undefined, 'failed'),
+    ],
+    [
+      'a further part, read with the end of another',
+      'partially_refunded',
+      refunded(9, 'processed', '5.00', 'processing'),
+      refunded(12, 'processed', '7.00', 'processed'),
+    ],
   ])('%s: stale where the link does not show it', (_what, order_status, known, read) => {
     const found = judgeLink(paidAs(known), read, tables, rules);
     if (order_status === null) expect(found).toBeNull();
