@@ -2,6 +2,7 @@
 import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
+import { isatty } from 'node:tty';
 import { type App, startApp } from './app/app.ts';
 import { armedFailpoint } from './app/armed.ts';
 import { type Circumstances, keepDiscreet, lastWords, refuseOnlookers } from './app/discretion.ts';
@@ -72,11 +73,13 @@ function outliveRejections(): void {
 
 /**
  * A process alone cannot take new settings. systemd takes an end by this signal, as of `systemctl reload`, for a clean one and
- * starts nothing again: tills would have no Puente. A terminal that is closed still ends it.
+ * starts nothing again: tills would have no Puente. A terminal that is closed still ends it, also where the output goes to a
+ * file or another program. Under systemd and `nohup` no standard stream is a terminal.
  */
 function outliveReloads(): void {
+  const has_terminal = [0, 1, 2].some(isatty); // now: a terminal that is closed is none any more
   process.on('SIGHUP', () => {
-    if (process.stdout.isTTY) process.kill(process.pid, 'SIGTERM');
+    if (has_terminal) process.kill(process.pid, 'SIGTERM');
     else
       process.stdout.write(
         'A reload (SIGHUP) changes nothing here: settings are read at a start, so restart Puente.\n',

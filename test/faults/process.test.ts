@@ -1,10 +1,12 @@
 /** Faults of the process: a second instance, pauses, signals, no descriptors, little memory; one data directory. */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readBacklog } from '../crash/books.ts';
 import { finishChain, started } from '../crash/chain.ts';
 import { type Child, killChildren, startChild } from '../crash/child.ts';
@@ -12,6 +14,7 @@ import { seeded } from '../crash/random.ts';
 import { bundleSources, type Stand, startStand, usualBuild } from '../crash/stand.ts';
 import { type Sale, startTill, type Till } from '../crash/till.ts';
 import { type Answer, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { inTerminal } from '../ops/cli/terminal.ts';
 
 const LIMIT_MS = 240_000;
 const SEED = 46;
@@ -150,6 +153,41 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     heal();
   });
 
+  it.each([
+    ['terminal', ''],
+    ['file', '>"$LOG" 2>&1'],
+    ['program', '2>&1 | tee "$LOG"'],
+  ])('stops cleanly when its terminal is closed, with its output to the %s [F54]', async (_where, output) => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'puente-terminal-'));
+    onTestFinished(() => rmSync(data_dir, { recursive: true, force: true }));
+    const fileOf = (name: string): string => join(data_dir, name);
+    const server = `sh -c 'echo $$ >"$PID"; exec "$NODE" src/main.ts' ${output}`;
+    const terminal = inTerminal(['sh', '-c', server], {
+      NODE: process.execPath,
+      PID: fileOf('pid'),
+      LOG: fileOf('log'),
+      PUENTE_DATA_DIR: data_dir,
+      PUENTE_PUBLIC_PORT: '0',
+      PUENTE_OPS_PORT: '0',
+      PUENTE_SANDBOX_PORT: '0',
+    });
+    await eventually(
+      async () => (existsSync(fileOf('log')) ? readFileSync(fileOf('log'), 'utf8') : terminal.shown()),
+      (text) => text.includes('new merchants'),
+    );
+    const pid = Number(readFileSync(fileOf('pid'), 'utf8'));
+    onTestFinished(() => {
+      if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    });
+    expect(existsSync(fileOf('puente.db-wal'))).toBe(true);
+    terminal.close();
+    await eventually(
+      async () => isRunning(pid),
+      (is_running) => !is_running,
+    );
+    expect(existsSync(fileOf('puente.db-wal'))).toBe(false);
+  });
+
   it('continues after an unhandled rejection, and logs it without the token in it [F52]', async () => {
     const options = ['--import', `data:text/javascript,${encodeURIComponent(MISHAP)}`, SMALL_HEAP];
     const child = await stand.start(undefined, { ...usualBuild(), node_options: options });
@@ -188,6 +226,12 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     expect(violations).toEqual([]);
   });
 });
+
+/** Of a process that is no child of this one: what has ended may be unread by its parent, and has no command line then. */
+function isRunning(pid: number): boolean {
+  const file = `/proc/${pid}/cmdline`;
+  return existsSync(file) && readFileSync(file, 'utf8') !== '';
+}
 
 function running(): Child {
   if (stand.child === null) throw new Error('no server is running');

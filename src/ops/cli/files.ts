@@ -345,7 +345,7 @@ export const backupFaces: Faces = {
   },
   'backups list': {
     examples: ['puente backups list'],
-    text: listed('There is no backup yet: make one with `puente backup`.', {
+    text: listed('There is no backup yet: make one with `puente backup`, or on PostgreSQL with its own tools.', {
       file: 'file',
       'made at': 'made_at',
       size: ({ bytes }) => bytesText(bytes),

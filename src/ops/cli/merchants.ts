@@ -172,7 +172,7 @@ function json(text: string): unknown {
   }
 }
 
-/** As the API reads those of other commands, with the zone that it is in: a day that no month has is none. */
+/** Epoch ms. As the API does for other commands, it refuses an instant without a time zone, and a day that does not exist (30 February). */
 function instant(typed: string): number {
   const text = instantText(typed);
   const [, day, zone] = /^(\d{4}-\d{2}-\d{2})T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.exec(text) ?? [];

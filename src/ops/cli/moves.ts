@@ -337,7 +337,9 @@ function bulkText({ id, state, summary, detail, per_day, items, next }: BulkView
   return `${head}${why}\n${rows}${next === null ? '' : `\nThere are more: puente bulk show ${id} --skip ${next}`}`;
 }
 
-function bulkExit({ state, summary_said: { facts } }: BulkView): number {
+/** Of the moves, where they are followed; the command itself has done what it was for. */
+function bulkExit({ state, summary_said: { facts } }: BulkView, { options }: Given): number {
+  if (options.follow !== true) return exitCodes.done;
   return state === 'stopped' || state === 'aborted' || facts.refused !== 0 ? exitCodes.failed : exitCodes.done;
 }
 

@@ -95,7 +95,8 @@ function answerTo(url: string, options: RequestOptions, body: unknown, timeout_m
     });
     sent.once('timeout', () => sent.destroy(new Error(`no part of an answer within ${timeout_ms} ms`)));
     const noAnswer = (cause: Error): PuenteError => {
-      const message = `${new URL(url).origin} has taken the request and not answered it (${cause.message}). It may be under way, or done: look before you repeat it.`;
+      const change = options.method === 'GET' ? '' : ' It may be under way, or done: look before you repeat it.';
+      const message = `${new URL(url).origin} has taken the request and not answered it (${cause.message}).${change} If that is not the ops door of Puente, name it with --ops, its http:// or https:// included.`;
       return new PuenteError('unreachable', message, { cause });
     };
     sent.once('error', (cause) => reject(is_sent ? noAnswer(cause) : cause));

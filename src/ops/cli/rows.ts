@@ -27,7 +27,7 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
   more?(command: Command): void;
   /** For a command with a row for one and a row for many: the refusal of mixed fields, without its full stop. */
   either?: string;
-  /** The call may take minutes. Without it one may that takes several merchants. */
+  /** Whether the call may take minutes. Where it is not set: true for a command that takes several merchants. */
   is_long?: boolean;
   /** Completes the fields from other flags. @throws PuenteError bad_request. */
   input?(given: Given): Fields | Promise<Fields>;

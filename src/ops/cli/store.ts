@@ -1,6 +1,7 @@
 /** `puente restore` puts a backup back for a stopped Puente; `puente migrate-store` copies the file to PostgreSQL. */
 import { type Command, Option } from 'commander';
-import { maskWritten } from '../../proxy/evidence/redact-text.ts';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { withManual } from './help.ts';
 import { type Columns, counted, print, startProgress, table } from './output.ts';
 
@@ -29,7 +30,7 @@ export interface RestoreOutcome {
 /** `src/cli.ts` provides it; this module touches no files. */
 export type Restore = (order: RestoreOrder) => Promise<RestoreOutcome>;
 
-/** The reason is masked before it is stored: it may show a secret. */
+/** The reason is read as that of every other change, which masks secrets in it. */
 export function addRestoreCommand(program: Command, restore: Restore): void {
   const command = program
     .command('restore <file>')
@@ -39,8 +40,11 @@ export function addRestoreCommand(program: Command, restore: Restore): void {
     .option('--replace', 'move an existing database aside')
     .option('--json', 'print JSON')
     .action(async (file: string, options: { into: string; replace?: boolean; reason: string; json?: boolean }) => {
-      const { into, replace = false, reason } = options;
-      const outcome = await restore({ file, into, replace, reason: maskWritten(reason), now: Date.now() });
+      const { into, replace = false } = options;
+      const { no_reason, reason } = await import('../fields.ts'); // it takes as long to load as a short command
+      const why = reason.safeParse(options.reason);
+      if (!why.success) throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: no_reason }));
+      const outcome = await restore({ file, into, replace, reason: why.data, now: Date.now() });
       print(options, outcome, restoredText(outcome));
     });
   withManual(command, {

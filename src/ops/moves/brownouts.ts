@@ -44,7 +44,7 @@ export type BrownoutView = z.infer<typeof brownoutView>;
 /**
  * Schedules a window for every merchant selected, or for none.
  * @throws PuenteError bad_request for a window that is empty, past or over a day; refused if it overlaps another one;
- * and as `selected`.
+ * as `withoutOldest` and `selected`.
  */
 export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
   const now = ports.clock.now();
@@ -52,7 +52,10 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   const { from, until, reason: why } = ask;
   const window: Brownout = { id: ports.memory.ids.legacyId(now), from, until, reason: why, aborted_at: null };
   const merchants = await selected(ports, ask, ask, MOST_MERCHANTS);
-  for (const merchant of merchants) refuseOverlap(merchant, window);
+  for (const merchant of merchants) {
+    refuseOverlap(merchant, window);
+    withoutOldest(merchant, now);
+  }
   const ids = merchants.map(({ id }) => id);
   for (const id of ids)
     await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {

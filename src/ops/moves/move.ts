@@ -148,7 +148,13 @@ export async function rollBack(
  * Right on any revision: needs no evidence, approver or window. Nothing is written of a merchant that is on legacy and
  * waits for no move. @returns as `saveRollback`. @throws PuenteError as `merchantToChange`.
  */
-export async function takeBack(...[ports, id, ask, person, extra]: Required<Parameters<typeof rollBack>>) {
+export async function takeBack(
+  ports: Ports,
+  id: string,
+  ask: z.infer<typeof reasonOrNew>,
+  person: Person,
+  extra: Record<string, unknown>,
+): ReturnType<typeof saveRollback> {
   const made = await changeInAnyCase(ports, id, ask, (before) => saveRollback(ports, before, ask, person.name, extra));
   if (made.revision !== null) await withdrawAll(ports, id, ask.reason, person.name, extra);
   return made;

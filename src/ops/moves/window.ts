@@ -41,7 +41,7 @@ export function nextOpening(window: MoveWindow, now: number): number | null {
   const first = Math.floor(now / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   for (let minute = 0; minute < LOOK_AHEAD_MINUTES; minute++) {
     const at = first + minute * MINUTE_MS;
-    // At no other minute does it open. To ask each took 16 ms over a weekend, and payments waited behind every judgement.
+    // A window opens at no other minute. Reading the wall clock at every minute of a weekend took 16 ms, in which the process could answer no till.
     const place = (at / MINUTE_MS) % STEP_MINUTES;
     if (place !== 0 && place !== window.opens % STEP_MINUTES) continue;
     if (openAt(window, clock, at)) return at;

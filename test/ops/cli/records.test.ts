@@ -177,6 +177,7 @@ it('the store: a backup, merchants from a file, and one that is erased', async (
     await restorer.ben(`restore ${made} --into ${folder}/restored --reason "disk failed"${more}`);
   await restorer.ben(`restore ${made} --into ${folder}/restored --reason "disk failed"`);
   await restorer.ben(`restore ${folder}/nowhere.db --into ${folder}/other --reason "disk failed"`);
+  await restorer.ben(`restore ${made} --into ${folder}/other --reason "x"`);
   await restorer.golden('restore');
   const shops = file('shops.csv', 'id,name,tags\n700100200,Café Norte,centro\n700109009,Kiosco,\n');
   for (const more of [`${shops} --dry-run`, `${shops} --new`, file('bad.csv', 'merchant;name\n')])

@@ -16,6 +16,8 @@ export interface Terminal {
   answer(shown: string, typed: string): Promise<void>;
   shown(): string;
   ended(): Promise<number>;
+  /** As a window that is closed: its programs get SIGHUP from the kernel. */
+  close(): void;
 }
 
 /** `puente` with these arguments, run in the repository root. */
@@ -58,5 +60,6 @@ export function inTerminal(words: readonly string[], env: Record<string, string>
       const [code] = (await over) as [number];
       return code;
     },
+    close: () => void child.kill('SIGKILL'),
   };
 }

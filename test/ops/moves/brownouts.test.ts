@@ -74,6 +74,20 @@ it('is refused beside a hundred that have not ended, none of which makes room; t
   expect((await ids())?.toSorted()).toEqual([...all.slice(1).map((one) => one.id), id].toSorted());
 });
 
+it('is refused before any of its merchants is written where a later one has a hundred', async () => {
+  const hundred = Array.from({ length: 100 }, (_, nth) => windowAt(`night ${nth}`, NOON + (nth + 1) * DAY_MS));
+  await setMerchant(harness.store, OTHER_MERCHANT, { brownouts: hundred });
+  const before = await harness.store.merchants.merchants();
+  const from = NOON + 200 * DAY_MS;
+  const ask = { merchants: [MERCHANT, OTHER_MERCHANT], from, until: from + 1, reason: 'one more', new: false };
+  await expect(scheduleBrownout(ports, ask, 'eva')).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /^Merchant 700100300 has 100 brown-outs .* `puente brownout abort <id> --reason …` \(`puente brownout list` shows them\)/,
+    ),
+  });
+  expect(await harness.store.merchants.merchants()).toEqual(before);
+});
+
 it('after age has deleted every call, an old window has no count', async () => {
   await harness.store.exchanges.tidyExchanges(NOON, 0, 100);
   ports = { ...ports, settings: { ...ports.settings, evidence: { kept_ms: NOON - SECOND } } };

@@ -119,8 +119,9 @@ describe('bulk', () => {
     expect(aborted.out).toContain('aborted before its turn');
     const list = await as(BEN, 'bulk', 'list');
     expect(list.out).toMatch(new RegExp(`${bulk.id}.*aborted`));
-    // Whoever follows it goes on to the next wave only if all are moved.
+    // A script that follows it goes on to the next wave only if all are moved; one that shows it has been shown it.
     expect((await as(BEN, 'bulk', 'show', bulk.id, '--follow')).code).toBe(1);
+    expect((await as(BEN, 'bulk', 'show', bulk.id)).code).toBe(0);
   });
 });
 
