@@ -55,6 +55,7 @@ export const groups: readonly Group[] = [
       'test/proxy/sales/synthetic-ids.test.ts',
       'test/proxy/sales/small.test.ts',
       'test/proof/state*.test.ts',
+      'test/proxy/sales/mismatch.test.ts',
       // What a link says of itself, and the sums of its refunds, are asked for in these stories.
       'test/proof/protocol-{change,event,clear,open}.test.ts',
       'test/proof/money-refund.test.ts',
