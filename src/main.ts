@@ -78,9 +78,11 @@ function outliveRejections(): void {
  */
 function outliveReloads(): void {
   const has_terminal = [0, 1, 2].some(isatty); // now: a terminal that is closed is none any more
+  let is_closed = false; // a shell and the kernel each tell it
   process.on('SIGHUP', () => {
-    if (has_terminal) process.kill(process.pid, 'SIGTERM');
-    else
+    if (has_terminal && !is_closed) process.kill(process.pid, 'SIGTERM');
+    is_closed = has_terminal;
+    if (!has_terminal)
       process.stdout.write(
         'A reload (SIGHUP) changes nothing here: settings are read at a start, so restart Puente.\n',
       );

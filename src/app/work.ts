@@ -86,18 +86,17 @@ export function startLoops(
         cause: error instanceof Error ? error.message : 'unknown',
       }),
   });
-  const paced = paceUpstream(ports.upstreams.orders, config.reconcile.calls_per_second, ports.clock);
+  const { calls_per_second } = config.reconcile;
+  const paced = paceUpstream(ports.upstreams.orders, calls_per_second, ports.clock, ports.store.healthy);
   const background: Ports = { ...ports, upstreams: { ...ports.upstreams, orders: paced } };
-  // What can't be stored stays due, and would be read again at once, as fast as the pace allows.
-  const rests = (): boolean => paced.rests() || !ports.store.healthy();
-  const events = startInbox(background, config.reconcile.concurrency, rests, telemetry);
-  const links = startCompleter(background, config.reconcile.concurrency, rests, telemetry);
+  const events = startInbox(background, config.reconcile.concurrency, paced.rests, telemetry);
+  const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
   const bulk_moves = startBulkMoves(ports, stepRamp);
   const { wakeups } = ports.memory;
   wakeups.notices.to(notifier.wake);
   wakeups.events.to(events.wake);
   wakeups.bulk_moves.to(bulk_moves.wake);
-  const others = [bulk_moves, startSweep(background, rests), ...watchClock(ports)];
+  const others = [bulk_moves, startSweep(background, paced.rests), ...watchClock(ports)];
   return {
     async stop() {
       await Promise.all([notifier, events, links, ...others].map((loop) => loop.stop()));

@@ -35,7 +35,7 @@ export async function superviseWorkers(
     return 1;
   }
   say(`${banners[0]?.trimEnd()}\n  workers       ${config.workers}; SIGHUP replaces them one after the other\n`);
-  crew.watch();
+  crew.watch(config.workers);
   await stopped;
   const isClean = await crew.stop();
   say(isClean ? 'Puente has stopped.\n' : 'Puente has stopped; a worker did not end cleanly.\n');
@@ -60,8 +60,11 @@ interface Crew {
    * @returns its start text once it is ready; null when it ended before.
    */
   start(has_place?: boolean): Promise<string | null>;
-  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP, which does nothing before. */
-  watch(): void;
+  /**
+   * From now on replaces workers that end unexpectedly, and all workers at SIGHUP, which does nothing before.
+   * @param count how many there should be: one that has died since it was ready is replaced at once.
+   */
+  watch(count: number): void;
   /** Resolves at the first SIGTERM or SIGINT. */
   untilSignal(): Promise<void>;
   /** Stops all workers. @returns true when each ended cleanly. */
@@ -128,9 +131,10 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   });
   return {
     start,
-    watch() {
+    watch(wanted_count) {
       is_watching = true;
-      count = wanted.size;
+      count = wanted_count;
+      for (let missing = count - wanted.size; missing > 0; missing--) void start();
     },
     untilSignal: () =>
       new Promise((resolve) => {

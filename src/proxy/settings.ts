@@ -67,6 +67,6 @@ export interface CoreSettings {
   sweep: { per_second: number; age_ms: number };
   /** How long calls, and sales on legacy, are kept. */
   evidence: { kept_ms: number };
-  /** How long finished sales on orders are kept. */
-  retention: { links_ms: number };
+  /** How long finished sales on orders are kept, and the sums of calls by day. */
+  retention: { links_ms: number; sums_ms: number };
 }

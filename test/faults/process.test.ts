@@ -181,6 +181,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     });
     expect(existsSync(fileOf('puente.db-wal'))).toBe(true);
     terminal.close();
+    if (isRunning(pid)) process.kill(pid, 'SIGHUP'); // a shell tells its jobs, besides the kernel
     await eventually(
       async () => isRunning(pid),
       (is_running) => !is_running,

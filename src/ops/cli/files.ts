@@ -216,7 +216,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, ...between 
   return [
     ...Object.entries({ before: a, after: b }).map(
       ([name, { period, deleted_before: at, lost_between: lost }]) =>
-        `${name}: ${period.since} to ${period.until}${at === null ? '' : `; ${t('report.deleted', { at })}`}${lost === null ? '' : `; ${t('report.lost', lost)}`}`,
+        `${name}: ${period.since} to ${period.until}${at ? `; ${t('report.deleted', { at })}` : ''}${lost ? `; ${t('report.lost', lost)}` : ''}`,
     ),
     ...Object.entries({ tables, verdict })
       .filter(([, { before, after }]) => before !== null || after !== null)

@@ -92,8 +92,11 @@ async function deletedBefore(ports: Ports, { merchant_id, since, until }: Report
   ]);
   const creates = new Set(tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
   const sales = traffic.filter((row) => row.lane === 'orders' && row.outcome === 'ok' && creates.has(row.operation));
-  const seen = units.filter(({ first_at }) => first_at >= since && first_at < until);
-  const called_on = Math.min(...seen.map(({ first_at }) => dayIn(first_at)), ...traffic.map(({ day }) => day));
+  const seen = units.map(({ first_at }) => first_at).filter((first_at) => first_at < until);
+  // Before the oldest kept sums nothing says that there were no calls, once there had been some.
+  const has_sums = since >= ports.clock.now() - ports.settings.retention.sums_ms;
+  const days = seen.filter((first_at) => first_at >= since || !has_sums).map((at) => dayIn(Math.max(at, since)));
+  const called_on = Math.min(...days, ...traffic.map(({ day }) => day));
   const sold_on = Math.min(...sales.map(({ day }) => day));
   const [call] = await store.exchanges.exchanges({ merchant_id }, 0, 1);
   const [sale] = await store.history.linksMade({ merchant_id, since: 0, until, after: null, limit: 1 });

@@ -234,12 +234,20 @@ const REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 
 interface PacedUpstream extends Upstream {
-  /** True during the pause after a 429: starting more calls is useless. */
+  /** True while starting more calls is useless: during the pause after a 429, and while no answer could be stored. */
   rests(): boolean;
 }
 
-/** At most `per_second` calls of all callers, evenly spaced; during a pause they are not sent, to be tried later. */
-export function paceUpstream(upstream: Upstream, per_second: number, clock: Clock): PacedUpstream {
+/**
+ * At most `per_second` calls of all callers, evenly spaced; during a pause they are not sent, to be tried later.
+ * @param canStore false while what is read can't be stored: it stays due, and would be read again at once.
+ */
+export function paceUpstream(
+  upstream: Upstream,
+  per_second: number,
+  clock: Clock,
+  canStore: () => boolean = () => true,
+): PacedUpstream {
   let free_at = Number.NEGATIVE_INFINITY;
   let rest_until = Number.NEGATIVE_INFINITY;
 
@@ -250,18 +258,18 @@ export function paceUpstream(upstream: Upstream, per_second: number, clock: Cloc
     free_at = slot + SECOND_MS / per_second;
     return slot - now;
   };
-  const rests = (): boolean => tickOf(clock) < rest_until;
+  const isPaused = (): boolean => tickOf(clock) < rest_until;
   const heed = (outcome: UpstreamOutcome): void => {
     if (outcome.kind !== 'answered' || outcome.status !== 429) return;
     rest_until = tickOf(clock) + Math.min(outcome.retry_after_ms ?? REST_MS, LONGEST_REST_MS);
   };
 
   return {
-    rests,
+    rests: () => isPaused() || !canStore(),
     async send(call) {
       const wait_ms = nextSlot();
       if (wait_ms > 0) await clock.sleep(wait_ms);
-      if (rests()) return { kind: 'not_sent', cause: 'background calls rest' };
+      if (isPaused()) return { kind: 'not_sent', cause: 'background calls rest' };
       const outcome = await upstream.send({ ...call, is_paced: true });
       heed(outcome);
       return outcome;

@@ -181,7 +181,7 @@ it('an old sale that is still kept does not hide that age may have deleted other
   const { settings } = ports;
   const old = NOON - 200 * DAY_MS;
   for (const [limits, deleted_before] of [
-    [{ retention: { links_ms: 200 * DAY_MS } }, iso(old)],
+    [{ retention: { ...settings.retention, links_ms: 200 * DAY_MS } }, iso(old)],
     [{ evidence: { kept_ms: 200 * DAY_MS } }, iso(old)],
     // Within the first day, too.
     [{ evidence: { kept_ms: NOON - BEGAN - 1 } }, iso(BEGAN + 1)],
@@ -334,5 +334,12 @@ it.each([
     expect((await certified()).report.deleted_before).toBe(null);
     // In a period that has them they are.
     expect(await sumsOf(500)).not.toBe(null);
+    // Where the sums of a period are deleted, too, nothing says that it had no calls.
+    const none = { notices_before: 0, events_before: 0, links_before: 0, tokens_before: 0 };
+    await store.upkeep.tidyOld({ ...none, sums_before: NOON }, 100);
+    await store.exchanges.tidyExchanges(NOON, 0, 100);
+    const { retention } = settings;
+    ports = { ...ports, settings: { ...ports.settings, retention: { ...retention, sums_ms: DAY_MS } } };
+    expect(await sumsOf(7)).not.toBe(null);
   },
 );
