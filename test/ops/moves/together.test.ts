@@ -87,10 +87,12 @@ const decisions = async (subject: string = first) =>
 
 describe('an approval', () => {
   const approved = (ports: Ports, id: string) => approveMove(ports, id, 'agreed', EVA);
-  const proposed = async () => (await propose(other_process(), first, TO_SHADOW, 'first look', BEN, await newest())).id;
+  const TO_CANARY: Parameters<typeof propose>[2] = { stage: 'canary', share: 5, override: true };
+  const proposed = async (target: typeof TO_CANARY = TO_SHADOW) =>
+    propose(other_process(), first, target, 'first look', BEN, await newest());
 
   it('of a move that is declined meanwhile moves nothing, and says so', async () => {
-    const id = await proposed();
+    const { id } = await proposed();
     meanwhile.saveMerchant = () => declineMove(other_process(), id, 'not before the holidays', EVA);
     await expect(approved(first_process(), id)).rejects.toMatchObject({
       code: 'refused',
@@ -102,16 +104,7 @@ describe('an approval', () => {
 
   it.each(['merchant', 'saveMerchant'] as const)('is undone by no later one of a rollback (before %s)', async (at) => {
     await put(first, 'shadow');
-    const id = (
-      await propose(
-        other_process(),
-        first,
-        { stage: 'canary', share: 5, override: true },
-        'week 1',
-        BEN,
-        await newest(),
-      )
-    ).id;
+    const { id } = await proposed(TO_CANARY);
     meanwhile[at] = () => rollBack(other_process(), first, because, BEN);
     await expect(approved(first_process(), id)).rejects.toMatchObject({
       code: 'refused',
@@ -122,16 +115,7 @@ describe('an approval', () => {
 
   it('that comes with a rollback withdraws the move in its process, and the rollback is answered as made', async () => {
     await put(first, 'shadow');
-    const id = (
-      await propose(
-        other_process(),
-        first,
-        { stage: 'canary', share: 5, override: true },
-        'week 1',
-        BEN,
-        await newest(),
-      )
-    ).id;
+    const { id } = await proposed(TO_CANARY);
     meanwhile.saveProposal = () => approved(other_process(), id).catch(() => undefined);
     expect(await rollBack(first_process(), first, because, BEN)).toMatchObject({ result: 'rolled_back' });
     expect(await viewProposals(other_process(), {})).toMatchObject([{ state: 'withdrawn' }]);
